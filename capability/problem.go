@@ -1,0 +1,33 @@
+package capability
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity orders problems.
+type Severity string
+
+// The severities. An error means that something was left out; a warning that it was taken, but not as written.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Problem is one finding of a reader. One bad file never costs another, so problems travel beside the declarations.
+type Problem struct {
+	Severity Severity `json:"severity"`
+	Code     string   `json:"code"`
+	Path     string   `json:"path"`           // relative to the workspace
+	Line     int      `json:"line,omitempty"` // 1-based; 0: the whole file
+	Message  string   `json:"message"`        // what is wrong
+	Hint     string   `json:"hint,omitempty"` // what to do
+}
+
+// SortProblems orders problems by path, line and code, so that two equal readings print alike.
+func SortProblems(all []Problem) {
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Message, b.Message))
+	})
+}
