@@ -59,6 +59,9 @@ const (
 	LedgerUnavailable Code = "ledger_unavailable"
 	DataFolderLocked  Code = "data_folder_locked"
 
+	// Processes of any kind, before it is known whose they are.
+	ProcessStartFailed Code = "process_start_failed"
+
 	// Servers behind the pool.
 	ServerBackingOff  Code = "server_backing_off"
 	ServerStartFailed Code = "server_start_failed"
@@ -83,6 +86,7 @@ const (
 	DeadlineExceeded Code = "deadline_exceeded"
 	Canceled         Code = "canceled"
 	ShuttingDown     Code = "shutting_down"
+	ActorStopped     Code = "actor_stopped"
 )
 
 var kindOf = map[Code]Kind{
@@ -101,6 +105,8 @@ var kindOf = map[Code]Kind{
 	TurnOpen: KindConflict, LedgerFenced: KindConflict, LedgerCorrupt: KindInternal, LedgerUnavailable: KindUnavailable,
 	DataFolderLocked: KindConflict,
 
+	ProcessStartFailed: KindUnavailable,
+
 	ServerBackingOff: KindUnavailable, ServerStartFailed: KindUnavailable, ServerProtocol: KindUnavailable,
 	ServerDied: KindUnavailable, ServerStopped: KindUnavailable, ServerRejected: KindInvalid,
 	OutcomeUnknown: KindUnavailable, SecretUnresolved: KindInvalid, OutputInvalid: KindUnavailable,
@@ -108,7 +114,7 @@ var kindOf = map[Code]Kind{
 	ConfigInvalid: KindInvalid, WorkspaceUnreadable: KindInvalid, PathEscapes: KindDenied, FileNotFound: KindNotFound,
 
 	TooLarge: KindExhausted, QueueFull: KindExhausted, TooMany: KindExhausted, DeadlineExceeded: KindTimeout,
-	Canceled: KindCanceled, ShuttingDown: KindUnavailable,
+	Canceled: KindCanceled, ShuttingDown: KindUnavailable, ActorStopped: KindUnavailable,
 }
 
 // Kind is the class of c. A code that is not in the catalogue is KindInternal.
