@@ -1,0 +1,252 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
+// State is the standing of a capability: may it be used now.
+type State string
+
+// The states.
+const (
+	Open    State = "open"    // some call of it runs without a question
+	Gated   State = "gated"   // some call of it can run, after an approval or under a rule
+	Blocked State = "blocked" // no call of it can run
+	Revoked State = "revoked" // an operator withdrew it
+	Hidden  State = "hidden"  // not visible for this caller; it must not be named to it
+)
+
+// Standing is the state of one capability, with the reason and remedy where it is not open.
+type Standing struct {
+	ID     capability.ID `json:"id"`
+	State  State         `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+	Remedy string        `json:"remedy,omitempty"`
+}
+
+// Reach says for every capability of set, in order, whether the permission engine could let any call of it run. It
+// grants nothing: each call is judged again when it is made. attended says that somebody can answer an approval.
+func Reach(engine *Engine, set *capability.Set, revoked capability.Revocations, attended bool) []Standing {
+	all := make([]Standing, 0, set.Len())
+	for c := range set.All() {
+		all = append(all, StandingOf(engine, c, revoked, attended))
+	}
+	return all
+}
+
+// StandingOf is Reach for one capability.
+func StandingOf(engine *Engine, c *capability.Capability, revoked capability.Revocations, attended bool) Standing {
+	s := Standing{ID: c.ID, State: Open}
+	reason, now := revoked[c.ID]
+	if !now && !c.Usable() {
+		reason, now = c.Resolution.Reason, true
+	}
+	if now {
+		s.State, s.Reason = Revoked, reason
+		s.Remedy = fmt.Sprintf("if it should be used again: vak-actors restore %s", c.ID)
+		return s
+	}
+	best := -1
+	for _, req := range probes(c) {
+		if p := engine.probe(req, attended); rank(p.State) > best {
+			best, s.State, s.Reason, s.Remedy = rank(p.State), p.State, p.Reason, p.Remedy
+		}
+	}
+	return s
+}
+
+func rank(s State) int {
+	switch s {
+	case Open:
+		return 2
+	case Gated:
+		return 1
+	}
+	return 0
+}
+
+// probes are the requests that stand for every call of a capability; none for what is not called under a permission.
+// A tool is probed once for each kind of subject its schema can name, a server once for each tool it was seen to have.
+func probes(c *capability.Capability) []Request {
+	switch config := c.Config.(type) {
+	case *capability.Skill:
+		return []Request{{Tool: SkillTool, Subject: c.ID.Name, Kind: SubjectName, ReadOnly: true}}
+	case *capability.Tool:
+		base := Request{Tool: c.ID.Name, ReadOnly: config.ReadOnly || c.ID.Name == BrokerTool, Destructive: config.Destructive}
+		var all []Request
+		for _, k := range subjectKinds(config.InputSchema) {
+			base.Kind = k
+			all = append(all, base)
+		}
+		return all
+	case *capability.Server:
+		if config.Observation == nil || len(config.Observation.Catalog) == 0 {
+			return []Request{{Tool: BrokerTool, Server: c.ID.Name}}
+		}
+		all := make([]Request, 0, len(config.Observation.Catalog))
+		for _, t := range config.Observation.Catalog {
+			all = append(all, Request{Tool: BrokerTool, Server: c.ID.Name, ServerTool: t.Name,
+				ReadOnly: t.ReadOnly, Destructive: t.Destructive})
+		}
+		return all
+	}
+	return nil
+}
+
+// probe judges the calls that req stands for. Where a part of req is open (no subject, no tool of the server), a rule
+// that speaks of some values only does not decide for all of them, but a partial allow keeps the capability reachable.
+func (e *Engine) probe(req Request, attended bool) Standing {
+	if e.shut != "" {
+		return Standing{State: Blocked, Reason: e.shut, Remedy: "repair the rule"}
+	}
+	decided, partial := e.decideAll(req)
+	if e.mode == ReadOnly && !req.ReadOnly {
+		partial = ""
+	}
+	switch {
+	case decided.Effect == Allow:
+		return Standing{State: Open}
+	case decided.Effect == Deny:
+		return Standing{State: Blocked, Reason: decided.Reason, Remedy: decided.Refusal(req).Remedy}
+	case attended:
+		return Standing{State: Gated, Reason: "it asks first: " + decided.Reason}
+	case partial != "":
+		return Standing{State: Gated, Reason: "no approver can answer, so only what the rule " + partial + " allows can run"}
+	case decided.Rule == "" && req.Server != "" && req.ServerTool == "":
+		return Standing{State: Gated, Reason: "no approver can answer, so only tools that declare to be read-only can run"}
+	}
+	return Standing{State: Blocked, Reason: "it asks first and no approver can answer: " + decided.Reason,
+		Remedy: fmt.Sprintf("to allow it without asking, add %q to allow in [permissions]", wholeRule(req))}
+}
+
+// decideAll finds the strictest rule that covers every call req stands for, and the text of the first allow rule that
+// covers some.
+func (e *Engine) decideAll(req Request) (decided Decision, partial string) {
+	decided = e.byMode(probeSubject(req))
+	found := false
+	for _, r := range e.rules {
+		whole, some := r.covers(req)
+		if whole && !found {
+			found = true
+			decided = Decision{r.effect, r.text, fmt.Sprintf("the rule %s says %s", r.text, r.effect)}
+		}
+		if some && r.effect == Allow && partial == "" {
+			partial = r.text
+		}
+	}
+	if e.mode == ReadOnly && !req.ReadOnly && decided.Effect != Deny {
+		decided = e.byMode(req)
+	}
+	return decided, partial
+}
+
+// probeSubject gives an open path the most favourable value: a file inside the workspace.
+func probeSubject(req Request) Request {
+	if req.Kind == SubjectPath && req.Subject == "" {
+		req.Subject = "file"
+	}
+	return req
+}
+
+// covers reports whether r speaks of every call that req stands for, and whether it speaks of some.
+func (r rule) covers(req Request) (whole, some bool) {
+	switch {
+	case req.Server != "" && req.ServerTool == "":
+		return r.coversServer(req)
+	case !r.matchesTool(req.names()):
+		return false, false
+	case r.pattern == "":
+		return true, true
+	case req.Server != "" || req.Subject != "":
+		m := r.matchesSubject(req)
+		return m, m
+	}
+	return false, req.Kind != SubjectNone
+}
+
+// coversServer is covers for a server whose tools are not known.
+func (r rule) coversServer(req Request) (whole, some bool) {
+	server := strings.ToLower(req.Server)
+	if r.pattern != "" {
+		a, err := compileAddress(r.pattern)
+		if err != nil || !r.tool.match(BrokerTool) || !a.server.match(req.Server) {
+			return false, false
+		}
+		return a.tool.universal(), true
+	}
+	if r.tool.match(BrokerTool) || r.tool.match(BrokerTool+"__"+server) {
+		return true, true
+	}
+	text := string(r.tool)
+	if s, tool, found := strings.Cut(text, slashStandIn); found {
+		return glob(s).match(server) && glob(tool).universal(), glob(s).match(server)
+	}
+	tool, found := strings.CutPrefix(text, BrokerTool+"__"+server+"__")
+	return found && glob(tool).universal(), found
+}
+
+// Subject names in arguments, by what they hold. They are words of the field, not names of tools.
+var subjectProperties = []struct {
+	kind  SubjectKind
+	names []string
+}{
+	{SubjectPath, []string{"path", "file_path", "filePath"}},
+	{SubjectURL, []string{"url"}},
+	{SubjectCommand, []string{"command"}},
+}
+
+// subjectKinds lists the kinds of subject a call with that schema can name; SubjectNone alone where it names none.
+func subjectKinds(schema json.RawMessage) []SubjectKind {
+	var object struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if len(schema) > 0 && json.Unmarshal(schema, &object) != nil {
+		return []SubjectKind{SubjectNone}
+	}
+	var kinds []SubjectKind
+	for _, s := range subjectProperties {
+		for _, n := range s.names {
+			if _, ok := object.Properties[n]; ok {
+				kinds = append(kinds, s.kind)
+				break
+			}
+		}
+	}
+	if kinds == nil {
+		kinds = []SubjectKind{SubjectNone}
+	}
+	return kinds
+}
+
+// Subject reads what a call of a tool acts on from its arguments: the first of path, url and command that is there.
+// A path is returned as the model wrote it; the caller makes it relative to the workspace before it asks the engine.
+func Subject(arguments json.RawMessage) (SubjectKind, string) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(arguments, &object) != nil {
+		return SubjectNone, ""
+	}
+	for _, s := range subjectProperties {
+		for _, n := range s.names {
+			var text string
+			if raw, ok := object[n]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
+				return s.kind, text
+			}
+		}
+	}
+	return SubjectNone, ""
+}
+
+// wholeRule is the rule that would allow every call req stands for.
+func wholeRule(req Request) string {
+	if req.Server == "" {
+		return req.Rule()
+	}
+	if req.ServerTool == "" {
+		return fmt.Sprintf("%s(%s/*)", BrokerTool, req.Server)
+	}
+	return req.Rule()
+}

@@ -1,0 +1,244 @@
+package turn
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// world has one of everything.
+func world(t testing.TB) *workshop {
+	return newWorkshop(t).core().
+		tool("read", capability.Tool{ReadOnly: true, AlwaysLoaded: true}, "fs").
+		tool("write", capability.Tool{}, "fs").
+		tool("plan", capability.Tool{ReadOnly: true, HostOnly: true}).
+		skill("pdf", "Fills forms.").skill("notes", "Takes notes.").
+		server("git", capability.Server{}, "commit", "status").
+		server("pdf", capability.Server{}).
+		hook("pre-tool-use", "./guard.sh", "").
+		command("ship")
+}
+
+func allIDs(a *Admitted) []string {
+	var all []string
+	for _, list := range [][]*capability.Capability{a.Tools, a.Skills, a.Servers, a.Hooks, a.Commands} {
+		for _, c := range list {
+			all = append(all, c.ID.String())
+		}
+	}
+	return all
+}
+
+func excludedIDs(a *Admitted) map[string]policy.State {
+	all := map[string]policy.State{}
+	for _, s := range a.Excluded {
+		all[s.ID.String()] = s.State
+	}
+	return all
+}
+
+// V14, V132, V137, V138, V141: everything is admitted by one function; each stage takes exactly what it names.
+func TestAdmitStages(t *testing.T) {
+	everything := []string{"tool:find_tools", "tool:mcp", "tool:plan", "tool:read", "tool:skill", "tool:write",
+		"skill:notes", "skill:pdf", "mcp:git", "mcp:pdf", "hook:pre-tool-use/./guard.sh", "command:ship"}
+	full := policy.PermissionRules{Mode: "full-access"}
+	deny := func(rule string) func(*AdmitInput) {
+		rules := full
+		rules.Deny = []string{rule}
+		return permissions(t, rules)
+	}
+	for name, tc := range map[string]struct {
+		edits    []func(*AdmitInput)
+		excluded map[string]policy.State
+	}{
+		"nothing narrows": {nil, map[string]policy.State{}},
+		"V133 channel, tools": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"w*"}}})},
+			map[string]policy.State{"tool:write": policy.Hidden}},
+		"V133 channel, skills": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Skills: policy.Filter{Allow: []string{"notes"}}})},
+			map[string]policy.State{"skill:pdf": policy.Hidden}},
+		"V133 channel, MCP": {[]func(*AdmitInput){channel(t, policy.ChannelRules{MCP: policy.Filter{Deny: []string{"pdf/*"}}})},
+			map[string]policy.State{"mcp:pdf": policy.Hidden}},
+		"V133 channel, hooks": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Hooks: policy.Filter{Deny: []string{"pre-tool-use/*"}}})},
+			map[string]policy.State{"hook:pre-tool-use/./guard.sh": policy.Hidden}},
+		"V136 tool globs govern commands": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"ship"}}})},
+			map[string]policy.State{"command:ship": policy.Hidden}},
+		"V137 V144 reach blocks the tool and only it":  {[]func(*AdmitInput){deny("write")}, map[string]policy.State{"tool:write": policy.Blocked}},
+		"V137 V144 by id: the skill, not the server":   {[]func(*AdmitInput){deny("skill(pdf)")}, map[string]policy.State{"skill:pdf": policy.Blocked}},
+		"V137 V144 by id: the server, not the skill":   {[]func(*AdmitInput){deny("mcp(pdf/*)")}, map[string]policy.State{"mcp:pdf": policy.Blocked}},
+		"V138 revoked since the epoch was published":   {[]func(*AdmitInput){revoke("mcp:pdf", "skill:notes")}, map[string]policy.State{"mcp:pdf": policy.Revoked, "skill:notes": policy.Revoked}},
+		"host-only tools stay off the MCP front":       {[]func(*AdmitInput){func(in *AdmitInput) { in.MCPFront = true }}, map[string]policy.State{"tool:plan": policy.Hidden}},
+		"V124 a worker keeps what it was given, hooks": {[]func(*AdmitInput){func(in *AdmitInput) { in.Narrow = &Narrowing{Keep: keepOnly("tool:read", "skill:pdf")} }}, hiddenBut(everything, "tool:read", "skill:pdf", "hook:pre-tool-use/./guard.sh")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := world(t).admit(tc.edits...)
+			if diff := cmp.Diff(tc.excluded, excludedIDs(a)); diff != "" {
+				t.Errorf("excluded (-want +got):\n%s", diff)
+			}
+			var want []string
+			for _, id := range everything {
+				if _, gone := tc.excluded[id]; !gone {
+					want = append(want, id)
+				}
+			}
+			if diff := cmp.Diff(want, allIDs(a)); diff != "" {
+				t.Errorf("admitted (-want +got):\n%s", diff)
+			}
+			if a.Epoch != 7 || a.Digest != a.Set.Digest() {
+				t.Errorf("epoch %d, digest %s", a.Epoch, a.Digest)
+			}
+		})
+	}
+}
+
+func keepOnly(ids ...string) func(capability.ID) bool {
+	return func(id capability.ID) bool {
+		for _, s := range ids {
+			if s == id.String() {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func hiddenBut(all []string, kept ...string) map[string]policy.State {
+	hidden := map[string]policy.State{}
+	for _, id := range all {
+		hidden[id] = policy.Hidden
+	}
+	for _, id := range kept {
+		delete(hidden, id)
+	}
+	return hidden
+}
+
+// V33, V138: what the set itself has retired is not admitted, with the reason kept.
+func TestRetiredIsNotAdmitted(t *testing.T) {
+	w := world(t)
+	set := w.set(capability.Revocations{toolRead: "audit"})
+	a := w.admit(func(in *AdmitInput) { in.View = &View{Snapshot: capability.Snapshot{Epoch: 8, Set: set}} })
+	s, ok := a.excluded(toolRead)
+	if !ok || s.State != policy.Revoked || s.Reason != "audit" || s.Remedy == "" {
+		t.Errorf("standing of a retired tool: %+v", s)
+	}
+	if _, ok := a.Tool("read"); ok {
+		t.Error("a retired tool was admitted")
+	}
+}
+
+// V124: a worker inherits the bound epoch although the world moved on, and narrows; nothing it does widens.
+func TestWorkerInherits(t *testing.T) {
+	parent := world(t).admit(channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"plan"}}}))
+	worker := parent.Worker(Narrowing{Keep: keepOnly("tool:plan", "tool:read", "tool:write", "tool:mcp", "mcp:git"), ReadOnly: true})
+	if got := cmp.Diff([]string{"mcp", "read"}, worker.ToolNames()); got != "" {
+		t.Errorf("tools (-want +got):\n%s", got)
+	}
+	if worker.Epoch != parent.Epoch || worker.Digest != parent.Digest {
+		t.Error("the worker left the epoch of its parent")
+	}
+	if d := worker.Engine().Decide(policy.Request{Tool: "write"}); d.Effect != policy.Deny {
+		t.Errorf("a read-only worker may write: %+v", d)
+	}
+	inner := worker.Worker(Narrowing{})
+	if diff := cmp.Diff(allIDs(worker), allIDs(inner)); diff != "" {
+		t.Errorf("an empty narrowing changed something (-worker +inner):\n%s", diff)
+	}
+}
+
+// V147, V148: a fail-closed hook that could not be read is kept as a refusal; workers cannot get rid of it.
+func TestRefusals(t *testing.T) {
+	a := world(t).hook("pre-tool-use", "broken", "its timeout cannot be read").admit()
+	if len(a.Refusals) != 1 || a.Refusals[0].Config.(*capability.Hook).Refusal != "its timeout cannot be read" {
+		t.Fatalf("refusals: %v", a.Refusals)
+	}
+	worker := a.Worker(Narrowing{Keep: keepOnly("tool:read")})
+	err := worker.RefusedByHook()
+	if !errors.Is(err, vakerr.New(vakerr.HookBlocked, "")) {
+		t.Errorf("a worker's calls are not refused: %v", err)
+	}
+	if world(t).admit().RefusedByHook() != nil {
+		t.Error("a hook that can be read refuses calls")
+	}
+}
+
+// V142: bare names lead to their server unless two servers have them or a tool of the host has them, hidden or not.
+func TestToolIndex(t *testing.T) {
+	w := world(t).server("a", capability.Server{}, "both", "only-a", "write").server("b", capability.Server{}, "both", "only-b")
+	want := map[string]string{"commit": "git", "status": "git", "only-a": "a", "only-b": "b"}
+	if diff := cmp.Diff(want, w.admit().ToolIndex); diff != "" {
+		t.Errorf("index (-want +got):\n%s", diff)
+	}
+	hidden := w.admit(channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"write"}}}))
+	if diff := cmp.Diff(want, hidden.ToolIndex); diff != "" {
+		t.Errorf("index with a hidden tool (-want +got):\n%s", diff)
+	}
+	three := w.server("c", capability.Server{}, "both").admit().ToolIndex
+	if _, ok := three["both"]; ok {
+		t.Error("a name of three servers is not ambiguous")
+	}
+}
+
+// V135: a server's tools are filtered one by one; the server stays.
+func TestServerTools(t *testing.T) {
+	full := policy.PermissionRules{Mode: "full-access", Deny: []string{"mcp(s/drop)"}}
+	tools := []string{"drop", "get_a", "get_b", "set"}
+	for name, tc := range map[string]struct {
+		server capability.Server
+		edit   func(*AdmitInput)
+		want   []string
+	}{
+		"rule":           {capability.Server{}, permissions(t, full), []string{"get_a", "get_b", "set"}},
+		"enabled":        {capability.Server{EnabledTools: []string{"get_*"}}, nil, []string{"get_a", "get_b"}},
+		"disabled wins":  {capability.Server{EnabledTools: []string{"get_*"}, DisabledTools: []string{"*_b"}}, nil, []string{"get_a"}},
+		"channel denies": {capability.Server{}, channel(t, policy.ChannelRules{MCP: policy.Filter{Deny: []string{"s/get_*"}}}), []string{"drop", "set"}},
+		"channel allows": {capability.Server{}, channel(t, policy.ChannelRules{MCP: policy.Filter{Allow: []string{"*/set"}}}), []string{"set"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edit := tc.edit
+			if edit == nil {
+				edit = func(*AdmitInput) {}
+			}
+			a := newWorkshop(t).core().server("s", tc.server, tools...).admit(edit)
+			var got []string
+			for _, st := range a.ServerTools("s") {
+				got = append(got, st.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("tools (-want +got):\n%s", diff)
+			}
+			if len(a.Servers) != 1 {
+				t.Error("the server is gone")
+			}
+		})
+	}
+}
+
+// C10: what is hidden is not shown in a delta either, what is revoked is.
+func TestShows(t *testing.T) {
+	a := world(t).admit(channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"secret*"}}}), revoke("tool:write"))
+	d := capability.Delta{Removed: []capability.ID{{Kind: capability.KindTool, Name: "secret-tool"}, {Kind: capability.KindTool, Name: "write"}}}
+	if got := d.Only(a.Shows).String(); got != "removed tool:write" {
+		t.Errorf("delta = %q", got)
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	w := world(b)
+	tools := make([]string, 0, 40)
+	for i := range 40 {
+		tools = append(tools, "tool_"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	}
+	for i := range 25 {
+		w.server("server"+string(rune('a'+i)), capability.Server{}, tools...)
+	}
+	in := AdmitInput{View: &View{Snapshot: capability.Snapshot{Set: w.set(nil)}}, Engine: engine(b, policy.PermissionRules{})}
+	b.ReportAllocs()
+	for b.Loop() {
+		Admit(in)
+	}
+}
