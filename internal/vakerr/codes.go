@@ -50,12 +50,14 @@ const (
 
 	// Sessions and the ledger.
 	SessionNotFound   Code = "session_not_found"
+	SessionExists     Code = "session_exists"
 	SessionClosed     Code = "session_closed"
 	TurnNotFound      Code = "turn_not_found"
 	TurnEnded         Code = "turn_ended"
 	TurnOpen          Code = "turn_open"
 	LedgerFenced      Code = "ledger_fenced"
 	LedgerCorrupt     Code = "ledger_corrupt"
+	LedgerTooNew      Code = "ledger_too_new"
 	LedgerUnavailable Code = "ledger_unavailable"
 	DataFolderLocked  Code = "data_folder_locked"
 
@@ -103,7 +105,7 @@ var kindOf = map[Code]Kind{
 
 	SessionNotFound: KindNotFound, SessionClosed: KindConflict, TurnNotFound: KindNotFound, TurnEnded: KindConflict,
 	TurnOpen: KindConflict, LedgerFenced: KindConflict, LedgerCorrupt: KindInternal, LedgerUnavailable: KindUnavailable,
-	DataFolderLocked: KindConflict,
+	DataFolderLocked: KindConflict, SessionExists: KindConflict, LedgerTooNew: KindConflict,
 
 	ProcessStartFailed: KindUnavailable,
 
