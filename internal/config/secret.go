@@ -1,0 +1,111 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// masked stands in for what must not be shown.
+const masked = "***"
+
+var (
+	// secretName matches names of settings whose values are secrets by their name.
+	secretName = regexp.MustCompile(`(?i)(^|[_.-])(api|access|secret|private|auth)?[_.-]?(key|token|secret|password|passwd|pwd|bearer|credentials?|authorization)$`)
+	// secretShape matches what is a secret by its shape: the prefixes that well-known issuers use.
+	secretShape = regexp.MustCompile(`\b(sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|hf_|dop_v1_|shpat_|tvly-|fc-|lin_api_|figd_)[A-Za-z0-9_.\-=]{8,}`)
+)
+
+// literal reports whether a value is written out: it is not empty and holds no placeholder.
+func literal(value string) bool { return value != "" && !strings.Contains(value, "${") }
+
+// maskValue hides a value that is written out; a placeholder tells nothing and stays.
+func maskValue(value string) string {
+	if literal(value) {
+		return masked
+	}
+	return value
+}
+
+// maskText hides what is a secret by its shape.
+func maskText(value string) string { return secretShape.ReplaceAllString(value, masked) }
+
+// MaskURL hides the password and the secret query values of an address, for showing it.
+func MaskURL(text string) string {
+	if at := strings.LastIndex(text, "@"); at >= 0 && strings.Contains(text[:at], "://") && !strings.ContainsAny(text[strings.Index(text, "://")+3:at], "/?#") {
+		scheme, _, _ := strings.Cut(text, "://")
+		text = scheme + "://" + masked + text[at:]
+	}
+	base, query, found := strings.Cut(text, "?")
+	if !found {
+		return text
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		if secretQuery(name, value) {
+			parts[i] = name + "=" + masked
+		}
+	}
+	return base + "?" + strings.Join(parts, "&")
+}
+
+func secretQuery(name, value string) bool {
+	return literal(value) && (secretName.MatchString(name) || secretShape.MatchString(value))
+}
+
+// MaskArgs hides the secrets of a command line, for showing it: --token VALUE, --api-key=VALUE, KEY=VALUE and values of a
+// known shape. The answer has as many words as args.
+func MaskArgs(args []string) []string {
+	shown := slices.Clone(args)
+	for i, arg := range args {
+		if at, found := secretArg(args, i); found {
+			shown[i] = arg[:at] + masked
+		}
+	}
+	return shown
+}
+
+// secretArg reports whether args[i] holds a secret that is written out, and where in it the secret begins.
+func secretArg(args []string, i int) (at int, found bool) {
+	arg := args[i]
+	if name, value, assigned := strings.Cut(arg, "="); assigned && literal(value) && !strings.Contains(name, "://") &&
+		(secretName.MatchString(strings.TrimLeft(name, "-")) || secretShape.MatchString(value)) {
+		return len(name) + 1, true
+	}
+	if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") && !strings.HasPrefix(arg, "-") &&
+		literal(arg) && secretName.MatchString(strings.TrimLeft(args[i-1], "-")) {
+		return 0, true
+	}
+	return 0, secretShape.MatchString(arg)
+}
+
+// checkSecrets warns of secrets in the open: whoever reads the file, or lists the processes, has them.
+func (f *findings) checkSecrets(s Server) {
+	const hint = "write ${NAME} and keep the value in a secret scope or in the environment"
+	if MaskURL(s.URL) != s.URL {
+		f.warn("literal_secret", "url", "has a secret written out in its url", hint)
+	}
+	for i := range s.Args {
+		if _, found := secretArg(s.Args, i); found {
+			f.warn("literal_secret", "args", fmt.Sprintf("has a secret written out in args, entry %d, where every process list shows it", i+1),
+				hint+", and hand it over in env")
+			break
+		}
+	}
+	for key, values := range map[string]map[string]string{"env": s.Env, "headers": s.Headers} {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if v := values[name]; literal(v) && (secretShape.MatchString(v) || (secretName.MatchString(name) && len(v) >= 16 && !placeholderWords(v))) {
+				f.warn("literal_secret", key, fmt.Sprintf("has a secret written out in %s %s", key, keyText(name)), hint)
+			}
+		}
+	}
+}
+
+// placeholderWords reports whether a value is what documentation writes in place of a secret.
+func placeholderWords(v string) bool {
+	low := strings.ToLower(v)
+	return strings.HasPrefix(v, "<") || strings.Contains(low, "your") || strings.Contains(low, "example") || strings.Contains(low, "redacted")
+}
