@@ -5,13 +5,17 @@ import (
 	"sync/atomic"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// View is what the registry last published: the current set and the revocations in force. It is never changed.
+// View is what the registry last published: the current set, the revocations and the policy in force, and what recent
+// publications changed. It is never changed.
 type View struct {
 	Snapshot capability.Snapshot
 	Revoked  capability.Revocations
+	Policy   *policy.Current
+	History  *capability.History
 }
 
 const gateShards = 64 // a power of two: Enter masks with it

@@ -1,0 +1,57 @@
+package protocol
+
+import (
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
+)
+
+// Declare carries what one pass of the reconciler read. Sender: the reconciler. Receiver: the registry. Reply:
+// DeclareResult. Safe to repeat.
+type Declare struct {
+	Declarations []capability.Declaration // one an id
+	Problems     []capability.Problem
+	Policy       *policy.Current
+	Loop         LoopFacts
+}
+
+// DeclareResult answers Declare.
+type DeclareResult struct {
+	Epoch   capability.Epoch
+	Changed bool
+}
+
+// PassFailed says that a pass could not read the world at all; what was declared stays. Sender: the reconciler.
+// Receiver: the registry. No reply.
+type PassFailed struct {
+	Reason string
+	Loop   LoopFacts
+}
+
+// LoopFacts is what the reconciler knows of its own passes.
+type LoopFacts struct {
+	At       time.Time // end of the pass
+	Passes   uint64    // since start, this one included
+	Watching string    // notify or polling
+}
+
+// Observed is what demand taught the pool of a server. Sender: a server actor. Receiver: the registry. No reply. Safe to
+// repeat: an equal observation is no news.
+type Observed struct {
+	Server      string
+	Definition  string                  // digest of the configuration that was observed, see ServerDefinition
+	Observation *capability.Observation // nil: forget what is known
+}
+
+// Freshen asks that what is on disk now is published, and waits for the pass. Sender: a session that begins a turn.
+// Receiver: the reconciler. Reply: Freshened, also when the pass failed: then the last good set stays in force.
+type Freshen struct{}
+
+// Freshened answers Freshen.
+type Freshened struct{}
+
+// Hint asks for a pass soon. Sender: anybody. Receiver: the reconciler. No reply; losing it costs at most one tick.
+type Hint struct {
+	Reason string // for the log
+}

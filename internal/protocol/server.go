@@ -1,0 +1,42 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
+// Acquire is demand for a server: it starts it where it does not run. Sender: a call. Receiver: the pool. Reply: *Lease,
+// or an error of the start. Not safe to repeat: each Lease is to be released.
+type Acquire struct {
+	Server  string
+	Config  *capability.Server // as the caller's epoch declares it
+	Session string             // the key of isolation = "session"
+	List    bool               // the caller wants the catalog known, too
+}
+
+// Connection is what a call may do with a leased connection. It is safe for concurrent use.
+type Connection interface {
+	// CallTool sends one tools/call and returns the raw CallToolResult. Arguments are a JSON object.
+	CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// Lease lets its holder send requests on a running connection until it calls Release, once.
+type Lease struct {
+	Connection  Connection
+	Observation *capability.Observation // what is known of the catalog; never nil when Acquire.List was set
+	Release     func()
+}
+
+// ServerDefinition is the digest of what decides how a server is reached: its configuration without what was observed
+// of it. Two epochs with equal definitions share connections.
+func ServerDefinition(s *capability.Server) string {
+	bare := *s
+	bare.Observation = nil
+	text, err := json.Marshal(&bare)
+	if err != nil {
+		panic(err) // strings, numbers and maps of strings only
+	}
+	return capability.ContentDigest(text)
+}
