@@ -49,6 +49,7 @@ var rooms = map[string]layer{
 	"internal/dispatch":  services,
 	"internal/hookrun":   services,
 	"internal/mcpio":     services,
+	"internal/protocol":  services,
 	"internal/store":     services,
 	"internal/wire":      services,
 	"messages":           services,
