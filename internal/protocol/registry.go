@@ -3,9 +3,22 @@ package protocol
 import (
 	"time"
 
+	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
+
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
+
+// Subscribe asks for an EpochPublished and a Revoked of every publication from now on. Receiver: the registry. No reply.
+// A subscriber that does not run any more is dropped.
+type Subscribe struct{ To actorkit.Ref }
+
+// Revoked is CapabilityRevoked on the control lane: it overtakes whatever its receiver has queued.
+type Revoked struct{ *registryv1.CapabilityRevoked }
+
+// ControlMessage implements actorkit.Control.
+func (*Revoked) ControlMessage() {}
 
 // Declare carries what one pass of the reconciler read. Sender: the reconciler. Receiver: the registry. Reply:
 // DeclareResult. Safe to repeat.
@@ -45,11 +58,9 @@ type Observed struct {
 }
 
 // Freshen asks that what is on disk now is published, and waits for the pass. Sender: a session that begins a turn.
-// Receiver: the reconciler. Reply: Freshened, also when the pass failed: then the last good set stays in force.
+// Receiver: the reconciler. Reply: *registryv1.ReloadResult, or the error of the pass: then the last good set stays in
+// force.
 type Freshen struct{}
-
-// Freshened answers Freshen.
-type Freshened struct{}
 
 // Hint asks for a pass soon. Sender: anybody. Receiver: the reconciler. No reply; losing it costs at most one tick.
 type Hint struct {

@@ -1,0 +1,207 @@
+package registry
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/turn"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// Memory keeps what the registry must not forget. Its methods block and are called from effects.
+type Memory interface {
+	Load(ctx context.Context) (Remembered, error)
+	SaveEpoch(ctx context.Context, e RememberedEpoch) error
+	SaveRevocations(ctx context.Context, r capability.Revocations) error
+	SaveObservation(ctx context.Context, server string, o *RememberedObservation) error // nil forgets
+}
+
+// Config is what a registry is made of.
+type Config struct {
+	Tenant  string
+	Gate    *turn.Gate // this registry is its only publisher
+	Memory  Memory
+	Builtin []capability.Declaration // compiled in; they win over files of the same id
+	Health  func() []capability.Health
+}
+
+// Props describes the registry actor.
+func Props(c Config) actorkit.Props {
+	return actorkit.Props{Kind: "registry", New: func() actorkit.Actor { return &registry{Config: c} }}
+}
+
+type registry struct {
+	Config
+
+	loaded  bool
+	waiting []pending // arrived before the memory was loaded
+
+	snapshot     capability.Snapshot
+	history      *capability.History
+	marks        capability.Marks // of the last published set; used for the first publication after a restart
+	revoked      capability.Revocations
+	observations map[string]*RememberedObservation
+	declared     []capability.Declaration // of the last pass
+	problems     []capability.Problem
+	policy       *policy.Current
+	loop         capability.LoopHealth
+	subscribers  map[actorkit.Ref]struct{}
+
+	publishing bool                                      // an epoch number is being made durable
+	dirty      bool                                      // the world moved while publishing
+	settled    []func(epoch capability.Epoch, err error) // answered when the current publication has ended
+	queued     []func(epoch capability.Epoch, err error) // answered when the one after it has
+}
+
+type pending struct {
+	msg   any
+	reply actorkit.Replier
+}
+
+// Receive implements actorkit.Actor.
+func (r *registry) Receive(c *actorkit.Context, msg any) {
+	switch m := msg.(type) {
+	case actorkit.Started:
+		r.start(c)
+	case loaded:
+		r.onLoaded(c, m)
+	case loadAgain:
+		r.load(c)
+	case published:
+		r.onPublished(c, m)
+	case saved:
+		r.onSaved(c, m)
+	case protocol.Subscribe:
+		r.subscribers[m.To] = struct{}{}
+	case actorkit.Stopping, actorkit.Stopped, actorkit.ChildStopped:
+	default:
+		if !r.loaded {
+			r.waiting = append(r.waiting, pending{msg, c.Replier()})
+			return
+		}
+		r.handle(c, msg, c.Replier())
+	}
+}
+
+func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) {
+	switch m := msg.(type) {
+	case *protocol.Declare:
+		r.declare(c, m, reply)
+	case *protocol.PassFailed:
+		r.passFailed(m)
+	case *protocol.Observed:
+		r.observe(c, m)
+	case *registryv1.Revoke:
+		r.revoke(c, m, reply)
+	case *registryv1.Restore:
+		r.restore(c, m, reply)
+	case *registryv1.GetReport:
+		reply.Reply(r.report())
+	case *registryv1.Find:
+		r.find(c, m, reply)
+	default:
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "the registry does not handle %T", msg))
+	}
+}
+
+func (r *registry) start(c *actorkit.Context) {
+	r.subscribers = make(map[actorkit.Ref]struct{})
+	r.observations = make(map[string]*RememberedObservation)
+	r.load(c)
+}
+
+func (r *registry) load(c *actorkit.Context) {
+	c.Go(func(ctx context.Context) any {
+		m, err := r.Memory.Load(ctx)
+		return loaded{m, err}
+	})
+}
+
+type loadAgain struct{}
+
+type loaded struct {
+	memory Remembered
+	err    error
+}
+
+// retryLoad is how long a registry that cannot read its memory waits. It serves nothing before: without the revocations
+// it would fail open.
+const retryLoad = 2 * time.Second
+
+func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
+	if m.err != nil {
+		c.Log().Error("cannot load the registry's memory; nothing is served before", slog.Any("error", m.err))
+		c.After(retryLoad, loadAgain{})
+		return
+	}
+	r.loaded = true
+	r.snapshot = capability.Snapshot{Epoch: m.memory.Epoch.Epoch}
+	r.marks = m.memory.Epoch.Marks
+	r.history = capability.NewHistory(m.memory.Epoch.History)
+	r.revoked = m.memory.Revocations
+	maps.Copy(r.observations, m.memory.Observations)
+	r.publishView()
+	for _, p := range r.waiting {
+		if p.reply.Wanted() || !isAsk(p.msg) {
+			r.handle(c, p.msg, p.reply)
+		}
+	}
+	r.waiting = nil
+}
+
+// isAsk reports whether a message is of use only to somebody who waits for its answer.
+func isAsk(msg any) bool {
+	switch msg.(type) {
+	case *registryv1.GetReport, *registryv1.Find:
+		return true
+	}
+	return false
+}
+
+func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actorkit.Replier) {
+	before := r.snapshot.Epoch
+	r.declared, r.problems = m.Declarations, m.Problems
+	policyMoved := r.policy != m.Policy
+	r.policy = m.Policy
+	r.noteLoop(m.Loop)
+	r.loop.Failing, r.loop.LastError, r.loop.FailedSince = false, "", time.Time{}
+	if policyMoved {
+		r.publishView() // policy narrows at once; it is no part of the epoch
+	}
+	r.publishThen(c, func(epoch capability.Epoch, err error) {
+		if err != nil {
+			reply.Reply(err)
+			return
+		}
+		r.loop.Epoch = epoch
+		if epoch != before {
+			r.loop.LastChange = m.Loop.At
+		}
+		reply.Reply(&protocol.DeclareResult{Epoch: epoch, Changed: epoch != before})
+	})
+}
+
+func (r *registry) passFailed(m *protocol.PassFailed) {
+	r.noteLoop(m.Loop)
+	if !r.loop.Failing {
+		r.loop.FailedSince = m.Loop.At
+	}
+	r.loop.Failing, r.loop.LastError = true, m.Reason
+}
+
+func (r *registry) noteLoop(f protocol.LoopFacts) {
+	r.loop.LastRun, r.loop.Passes, r.loop.Watching = f.At, f.Passes, f.Watching
+}
+
+// publishView shows the current state at the gate. It returns when no dispatch can still act on an older view.
+func (r *registry) publishView() {
+	r.Gate.Publish(turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history})
+}

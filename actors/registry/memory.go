@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
+// Remembered is everything a registry takes up after a restart.
+type Remembered struct {
+	Epoch        RememberedEpoch
+	Revocations  capability.Revocations
+	Observations map[string]*RememberedObservation // by server
+}
+
+// RememberedEpoch is the last published epoch. Of its set only the marks are kept.
+type RememberedEpoch struct {
+	Epoch   capability.Epoch  `json:"epoch"`
+	Digest  string            `json:"digest"`
+	Marks   capability.Marks  `json:"marks"`
+	History []capability.Step `json:"history"`
+}
+
+// RememberedObservation is an observation with the definition it was made under.
+type RememberedObservation struct {
+	Definition  string                  `json:"definition"`
+	Observation *capability.Observation `json:"observation"`
+}
+
+// Values is the part of the ledger's store that keeps small values of a tenant.
+type Values interface {
+	State(ctx context.Context, tenant, key string) (value []byte, found bool, err error)
+	StateKeys(ctx context.Context, tenant, prefix string) ([]string, error)
+	Put(ctx context.Context, tenant, key string, value []byte) error // durable on return; an empty value removes
+}
+
+// Keys of the values. A server's name is part of its key.
+const (
+	epochKey          = "registry.epoch"
+	revocationsKey    = "registry.revocations"
+	observationPrefix = "registry.observation."
+)
+
+// NewMemory keeps a registry's memory in values.
+func NewMemory(tenant string, values Values) Memory { return &memory{tenant, values} }
+
+type memory struct {
+	tenant string
+	values Values
+}
+
+// Load implements Memory.
+func (m *memory) Load(ctx context.Context) (Remembered, error) {
+	all := Remembered{Observations: make(map[string]*RememberedObservation)}
+	if err := m.load(ctx, epochKey, &all.Epoch); err != nil {
+		return Remembered{}, err
+	}
+	if err := m.load(ctx, revocationsKey, &all.Revocations); err != nil {
+		return Remembered{}, err
+	}
+	keys, err := m.values.StateKeys(ctx, m.tenant, observationPrefix)
+	if err != nil {
+		return Remembered{}, err
+	}
+	for _, key := range keys {
+		var o RememberedObservation
+		if err := m.load(ctx, key, &o); err != nil {
+			return Remembered{}, err
+		}
+		if o.Observation != nil {
+			all.Observations[strings.TrimPrefix(key, observationPrefix)] = &o
+		}
+	}
+	return all, nil
+}
+
+func (m *memory) load(ctx context.Context, key string, into any) error {
+	text, found, err := m.values.State(ctx, m.tenant, key)
+	if err != nil || !found {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// SaveEpoch implements Memory.
+func (m *memory) SaveEpoch(ctx context.Context, e RememberedEpoch) error {
+	return m.save(ctx, epochKey, e)
+}
+
+// SaveRevocations implements Memory.
+func (m *memory) SaveRevocations(ctx context.Context, r capability.Revocations) error {
+	return m.save(ctx, revocationsKey, r)
+}
+
+// SaveObservation implements Memory.
+func (m *memory) SaveObservation(ctx context.Context, server string, o *RememberedObservation) error {
+	if o == nil {
+		return m.values.Put(ctx, m.tenant, observationPrefix+server, nil)
+	}
+	return m.save(ctx, observationPrefix+server, o)
+}
+
+func (m *memory) save(ctx context.Context, key string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return m.values.Put(ctx, m.tenant, key, text)
+}

@@ -1,0 +1,161 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"reflect"
+
+	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/turn"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+const maxReason = 1 << 10 // bytes of a revocation's reason
+
+// saved is the outcome of making revocations durable.
+type saved struct {
+	err  error
+	then func(c *actorkit.Context, err error)
+}
+
+func (r *registry) onSaved(c *actorkit.Context, m saved) { m.then(c, m.err) }
+
+func (r *registry) revoke(c *actorkit.Context, m *registryv1.Revoke, reply actorkit.Replier) {
+	id, err := capability.ParseID(m.GetId())
+	switch {
+	case err != nil:
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "%v", err))
+		return
+	case m.GetReason() == "" || len(m.GetReason()) > maxReason:
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "a revocation of %s needs a reason of 1 to %d bytes", id, maxReason).
+			WithRemedy("say why with --reason: models and people will read it"))
+		return
+	}
+	revoked := maps.Clone(r.revoked)
+	if revoked == nil {
+		revoked = make(capability.Revocations)
+	}
+	revoked[id] = m.GetReason()
+	r.revoked = revoked
+	r.publishView() // in force from here on, whatever happens below
+	r.announce(&protocol.Revoked{CapabilityRevoked: &registryv1.CapabilityRevoked{
+		Tenant: r.Tenant, Id: id.String(), Reason: m.GetReason(), CancelRunning: m.GetCancelRunning(),
+	}})
+	_, declared := r.snapshot.Set.Get(id)
+	r.saveRevocations(c, reply, func(epoch capability.Epoch) any {
+		return &registryv1.RevokeResult{Epoch: uint64(epoch), Declared: declared}
+	})
+}
+
+func (r *registry) restore(c *actorkit.Context, m *registryv1.Restore, reply actorkit.Replier) {
+	id, err := capability.ParseID(m.GetId())
+	if err != nil {
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "%v", err))
+		return
+	}
+	_, was := r.revoked[id]
+	revoked := maps.Clone(r.revoked)
+	delete(revoked, id)
+	r.revoked = revoked
+	r.publishView()
+	r.saveRevocations(c, reply, func(epoch capability.Epoch) any {
+		return &registryv1.RestoreResult{Epoch: uint64(epoch), WasRevoked: was}
+	})
+}
+
+// saveRevocations makes the revocations durable, publishes the epoch that shows them and answers. When they cannot be
+// made durable the operator is told so; they stay in force in this process.
+func (r *registry) saveRevocations(c *actorkit.Context, reply actorkit.Replier, result func(capability.Epoch) any) {
+	current := r.revoked
+	c.Go(func(ctx context.Context) any {
+		err := r.Memory.SaveRevocations(ctx, current)
+		return saved{err, func(c *actorkit.Context, err error) {
+			if err != nil {
+				c.Log().Error("cannot make a revocation durable", slog.Any("error", err))
+				reply.Reply(err)
+				return
+			}
+			r.publishThen(c, func(epoch capability.Epoch, err error) {
+				if err != nil {
+					reply.Reply(err)
+					return
+				}
+				reply.Reply(result(epoch))
+			})
+		}}
+	})
+}
+
+func (r *registry) observe(c *actorkit.Context, m *protocol.Observed) {
+	known := r.observations[m.Server]
+	next := &RememberedObservation{Definition: m.Definition, Observation: m.Observation}
+	if m.Observation == nil {
+		next = nil
+	}
+	if reflect.DeepEqual(known, next) {
+		return // no news
+	}
+	if next == nil {
+		delete(r.observations, m.Server)
+	} else {
+		r.observations[m.Server] = next
+	}
+	c.Go(func(ctx context.Context) any {
+		err := r.Memory.SaveObservation(ctx, m.Server, next)
+		return saved{err, func(c *actorkit.Context, err error) {
+			if err != nil { // it is learned again after a restart
+				c.Log().Warn("cannot keep what was learned of a server", slog.String("server", m.Server), slog.Any("error", err))
+			}
+		}}
+	})
+	r.publishThen(c, func(capability.Epoch, error) {})
+}
+
+func (r *registry) report() any {
+	var actors []capability.Health
+	if r.Health != nil {
+		actors = r.Health()
+	}
+	report := capability.NewReport(capability.ReportInput{
+		Tenant: r.Tenant, Snapshot: r.snapshot, Revoked: r.revoked, Loop: r.loop, Problems: r.problems, Actors: actors,
+	})
+	text, err := json.Marshal(report)
+	if err != nil {
+		return vakerr.From(err)
+	}
+	return &registryv1.GetReportResult{ReportJson: text, Healthy: len(report.Findings()) == 0}
+}
+
+const (
+	maxQuery    = 1 << 10
+	defaultHits = 5
+	mostHits    = 50
+)
+
+// find searches in an effect: an index over thousands of tools takes milliseconds.
+func (r *registry) find(c *actorkit.Context, m *registryv1.Find, reply actorkit.Replier) {
+	if m.GetQuery() == "" || len(m.GetQuery()) > maxQuery {
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "a query has 1 to %d bytes, this one has %d", maxQuery, len(m.GetQuery())))
+		return
+	}
+	limit := int(m.GetLimit())
+	if limit == 0 {
+		limit = defaultHits
+	}
+	view := r.Gate.View()
+	c.Go(func(context.Context) any {
+		admitted := turn.Admit(turn.AdmitInput{View: view, Channel: view.Policy.Channel(m.GetChannel()), Engine: view.Policy.Engine})
+		result := &registryv1.FindResult{}
+		for _, h := range turn.NewIndex(admitted.Docs()).Search(m.GetQuery(), min(limit, mostHits)) {
+			result.Hits = append(result.Hits, &registryv1.Hit{Name: h.Name, Server: h.Server, Summary: turn.FirstSentence(h.Description), Score: h.Score})
+		}
+		reply.Reply(result)
+		return nil
+	})
+}
