@@ -199,6 +199,16 @@ func names(list []*capability.Capability) []string {
 	return all
 }
 
+// reachable reports whether neither revocation nor the permission engine takes c away altogether.
+func (a *Admitted) reachable(c *capability.Capability) bool {
+	switch policy.StandingOf(a.input.Engine, c, a.input.View.Revoked, a.input.Attended).State {
+	case policy.Open, policy.Gated:
+		return true
+	case policy.Blocked, policy.Revoked, policy.Hidden:
+	}
+	return false
+}
+
 // excluded returns the standing of a capability of the set that was not admitted.
 func (a *Admitted) excluded(id capability.ID) (policy.Standing, bool) {
 	for _, s := range a.Excluded {

@@ -1,12 +1,15 @@
 package turn
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxSentence is the longest first sentence, in runes.
 const maxSentence = 160
 
 // FirstSentence is the first sentence of a description, on one line: up to a full stop, question or exclamation mark
-// before white space, or an empty line. A longer one is cut at a word.
+// before white space, or an empty line. A longer one is cut, at a word where it can be.
 func FirstSentence(text string) string {
 	text = strings.TrimSpace(text)
 	if i := strings.Index(text, "\n\n"); i >= 0 {
@@ -15,9 +18,12 @@ func FirstSentence(text string) string {
 	words := strings.Fields(text)
 	length := 0
 	for i, w := range words {
-		runes := len([]rune(w))
+		runes := utf8.RuneCountInString(w)
 		if length+runes > maxSentence {
-			return strings.TrimSpace(strings.Join(words[:i], " ") + " …")
+			if i == 0 {
+				return string([]rune(w)[:maxSentence]) + "…"
+			}
+			return strings.Join(words[:i], " ") + " …"
 		}
 		length += runes + 1
 		if strings.ContainsRune(".!?", rune(w[len(w)-1])) && !abbreviation(w) {
