@@ -49,13 +49,3 @@ func fault(err error) string {
 	}
 	return "they are no valid JSON of the expected form"
 }
-
-// NormalQuery is the form in which two searches are compared: lower case, words in order, one blank between them.
-func NormalQuery(query string) string {
-	const longest = 200 // bytes kept for the comparison
-	query = strings.Join(strings.Fields(strings.ToLower(query)), " ")
-	if len(query) > longest {
-		query = strings.ToValidUTF8(query[:longest], "")
-	}
-	return query
-}

@@ -22,18 +22,21 @@ type Bound interface {
 	ServerNames() []string
 	// ServerTools returns the part of a server's observed catalog that this turn may call, sorted by name; nil when the
 	// server was never listed.
-	ServerTools(server string) []capability.ObservedTool
+	ServerTools(server string) []*capability.ObservedTool
+	// AllowsServerTool reports whether this turn may call that tool of an admitted server. It needs no catalog.
+	AllowsServerTool(server, tool string) bool
 	// Search finds admitted tools, loaded or not, and tools of observed catalogs, best first.
 	Search(query string, limit int) []Found
-	// Searched reports whether this session has made this search before; query is as NormalQuery returns it.
-	Searched(query string) bool
+	// RepeatedSearch notes a search and reports whether this session has made it before.
+	RepeatedSearch(query string) bool
 }
 
 // Found is one answer of a search.
 type Found struct {
-	Server  string // the server whose tool it is; empty for an admitted tool
-	Name    string
+	Name    string          // the name it is loaded under; for a server's tool, its exposed name
+	Server  string          // the server whose tool it is; empty for a tool of this host
+	Tool    string          // its name on the server; empty for a tool of this host
 	Summary string          // the first sentence of its description
-	Schema  json.RawMessage // of its input; only for a server's tool, whose definition is never loaded
-	Known   bool            // the model has it already: loaded, or found before in this session
+	Schema  json.RawMessage // of a server's tool's input; empty for a tool of this host
+	Known   bool            // it is loaded already
 }

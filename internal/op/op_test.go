@@ -169,12 +169,3 @@ func TestTable(t *testing.T) {
 		t.Error("a skill was registered as a tool")
 	}
 }
-
-func TestNormalQuery(t *testing.T) {
-	if got := op.NormalQuery("  Find\tthe   ISSUES "); got != "find the issues" {
-		t.Errorf("got %q", got)
-	}
-	if got := op.NormalQuery(strings.Repeat("ä", 500)); len(got) > 200 {
-		t.Errorf("%d bytes", len(got))
-	}
-}

@@ -17,8 +17,7 @@ type Result struct {
 	Content json.RawMessage
 	IsError bool // what Content says in isError
 
-	Promote   []string           // admitted tools that the session loads from now on
-	Searched  string             // the search that was made, as NormalQuery returns it; empty: none
+	Promote   []string           // names, as in Found, that the session loads from now on
 	Retrieved capability.Domains // what the call retrieved from outside the host; nil: nothing
 }
 
