@@ -135,6 +135,21 @@ func (e *Engine) Decide(req Request) Decision {
 	return decided
 }
 
+// DecideAll judges the requests of one call, which are one for each of its subjects: the strictest decision counts. It
+// returns that and the request it is about. There must be one request at least; none is denied.
+func (e *Engine) DecideAll(requests []Request) (Decision, Request) {
+	if len(requests) == 0 {
+		return Decision{Effect: Deny, Reason: "nothing was asked"}, Request{}
+	}
+	strictest, about := e.Decide(requests[0]), requests[0]
+	for _, r := range requests[1:] {
+		if d := e.Decide(r); d.Effect < strictest.Effect {
+			strictest, about = d, r
+		}
+	}
+	return strictest, about
+}
+
 func (e *Engine) byMode(req Request) Decision {
 	switch {
 	case req.ReadOnly:

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -187,57 +186,6 @@ func (r rule) coversServer(req Request) (whole, some bool) {
 	}
 	tool, found := strings.CutPrefix(text, BrokerTool+"__"+server+"__")
 	return found && glob(tool).universal(), found
-}
-
-// Subject names in arguments, by what they hold. They are words of the field, not names of tools.
-var subjectProperties = []struct {
-	kind  SubjectKind
-	names []string
-}{
-	{SubjectPath, []string{"path", "file_path", "filePath"}},
-	{SubjectURL, []string{"url"}},
-	{SubjectCommand, []string{"command"}},
-}
-
-// subjectKinds lists the kinds of subject a call with that schema can name; SubjectNone alone where it names none.
-func subjectKinds(schema json.RawMessage) []SubjectKind {
-	var object struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if len(schema) > 0 && json.Unmarshal(schema, &object) != nil {
-		return []SubjectKind{SubjectNone}
-	}
-	var kinds []SubjectKind
-	for _, s := range subjectProperties {
-		for _, n := range s.names {
-			if _, ok := object.Properties[n]; ok {
-				kinds = append(kinds, s.kind)
-				break
-			}
-		}
-	}
-	if kinds == nil {
-		kinds = []SubjectKind{SubjectNone}
-	}
-	return kinds
-}
-
-// Subject reads what a call of a tool acts on from its arguments: the first of path, url and command that is there.
-// A path is returned as the model wrote it; the caller makes it relative to the workspace before it asks the engine.
-func Subject(arguments json.RawMessage) (SubjectKind, string) {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(arguments, &object) != nil {
-		return SubjectNone, ""
-	}
-	for _, s := range subjectProperties {
-		for _, n := range s.names {
-			var text string
-			if raw, ok := object[n]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
-				return s.kind, text
-			}
-		}
-	}
-	return SubjectNone, ""
 }
 
 // wholeRule is the rule that would allow every call req stands for.

@@ -38,21 +38,28 @@ type Target struct {
 	Repaired string
 }
 
-// Request is what the permission engine is asked about this call. Where the subject is a path it is as the model wrote
-// it; the caller makes it relative to the workspace first. The arguments are those of Target, so after a hook rewrote
-// them Resolve must be asked again.
-func (t Target) Request() policy.Request {
+// Requests is what the permission engine is asked about this call, for DecideAll: one request for each of its subjects,
+// one at least. Where the subject is a path it is as the model wrote it; the caller makes it relative to the workspace
+// first. They are about these Arguments; after a hook rewrote them, Resolve must be asked again.
+func (t Target) Requests() []policy.Request {
 	if t.ServerTool != "" {
-		return ServerRequest(t.Server, t.ServerTool, t.Observed)
+		return []policy.Request{ServerRequest(t.Server, t.ServerTool, t.Observed)}
 	}
 	r := policy.Request{Tool: t.Tool.ID.Name, ReadOnly: t.Definition.ReadOnly || t.Tool.ID.Name == policy.BrokerTool,
 		Destructive: t.Definition.Destructive}
 	if t.Skill != nil {
 		r.Kind, r.Subject = policy.SubjectName, t.Skill.ID.Name
-		return r
+		return []policy.Request{r}
 	}
-	r.Kind, r.Subject = policy.Subject(t.Arguments)
-	return r
+	var all []policy.Request
+	for _, s := range policy.Subjects(t.Arguments) {
+		r.Kind, r.Subject = s.Kind, s.Text
+		all = append(all, r)
+	}
+	if all == nil {
+		return []policy.Request{r}
+	}
+	return all
 }
 
 // Removed tells in which epoch a capability was removed that older epochs had. Nil: nothing is known of it.

@@ -174,24 +174,25 @@ func TestResolveNeverPanics(t *testing.T) {
 	})
 }
 
-func TestTargetRequest(t *testing.T) {
+func TestTargetRequests(t *testing.T) {
 	a := newWorkshop(t).core().tool("write", capability.Tool{Destructive: true}).skill("pdf", "x").
 		server("git", capability.Server{}, "status").server("cold", capability.Server{}).admit()
 	for _, tc := range []struct {
 		name, arguments string
-		want            policy.Request
+		want            []policy.Request
 	}{
-		{"write", `{"path":"a/b"}`, policy.Request{Tool: "write", Subject: "a/b", Kind: policy.SubjectPath, Destructive: true}},
-		{"skill", `{"name":"pdf"}`, policy.Request{Tool: "skill", Subject: "pdf", Kind: policy.SubjectName, ReadOnly: true}},
-		{"git__status", ``, policy.Request{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}},
-		{"cold__x", ``, policy.Request{Tool: "mcp", Server: "cold", ServerTool: "x"}},
-		{"mcp", `{"action":"list"}`, policy.Request{Tool: "mcp", ReadOnly: true}},
+		{"write", `{"path":"a/b","url":"u"}`, []policy.Request{{Tool: "write", Subject: "a/b", Kind: policy.SubjectPath, Destructive: true},
+			{Tool: "write", Subject: "u", Kind: policy.SubjectURL, Destructive: true}}},
+		{"skill", `{"name":"pdf"}`, []policy.Request{{Tool: "skill", Subject: "pdf", Kind: policy.SubjectName, ReadOnly: true}}},
+		{"git__status", ``, []policy.Request{{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}}},
+		{"cold__x", ``, []policy.Request{{Tool: "mcp", Server: "cold", ServerTool: "x"}}},
+		{"mcp", `{"action":"list"}`, []policy.Request{{Tool: "mcp", ReadOnly: true}}},
 	} {
 		target, err := Resolve(a, tc.name, json.RawMessage(tc.arguments), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tc.want, target.Request()); diff != "" {
+		if diff := cmp.Diff(tc.want, target.Requests()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
