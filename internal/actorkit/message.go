@@ -60,6 +60,9 @@ func (p *PanicError) Unwrap() error {
 // PublicReason describes a failure in words that may stand in logs and reports: the text of our own errors and of errors
 // of the Go runtime, and of everything else only the type, because a foreign text may hold secrets.
 func PublicReason(reason any) string {
+	if p, ok := reason.(*PanicError); ok {
+		return p.Error()
+	}
 	err, ok := reason.(error)
 	if !ok {
 		return fmt.Sprintf("a %T was thrown", reason)
