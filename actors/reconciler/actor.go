@@ -31,7 +31,7 @@ type Scanner interface {
 // Config is what a reconciler is made of.
 type Config struct {
 	Tenant   string
-	Registry actorkit.Ref
+	Registry *protocol.Address
 	Scanner  Scanner
 	Tick     time.Duration // between passes of a quiet world; 0: DefaultTick
 	Debounce time.Duration // from the first hint to the pass; 0: DefaultDebounce
@@ -132,7 +132,7 @@ func (r *reconciler) pass(c *actorkit.Context) {
 	r.running = true
 	r.passes++
 	r.current, r.waiting = r.waiting, nil
-	passes, watching, registry, scanner := r.passes, r.watching(), r.Registry, r.Scanner
+	passes, watching, registry, scanner := r.passes, r.watching(), r.Registry.Ref(), r.Scanner
 	c.Go(func(ctx context.Context) any {
 		world, err := scanner.Scan(ctx)
 		loop := protocol.LoopFacts{At: time.Now(), Passes: passes, Watching: watching}
@@ -178,7 +178,7 @@ func (r *reconciler) answer(m passed) any {
 
 func (r *reconciler) onPanicked(c *actorkit.Context, m actorkit.EffectPanicked) {
 	r.running = false
-	_ = r.Registry.Tell(&protocol.PassFailed{
+	_ = r.Registry.Ref().Tell(&protocol.PassFailed{
 		Reason: "the pass broke off: " + m.Reason.Error(),
 		Loop:   protocol.LoopFacts{At: c.Now(), Passes: r.passes, Watching: r.watching()},
 	})

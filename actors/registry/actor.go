@@ -31,6 +31,9 @@ type Config struct {
 	Memory  Memory
 	Builtin []capability.Declaration // compiled in; they win over files of the same id
 	Health  func() []capability.Health
+
+	// Announce tells EpochPublished and *protocol.Revoked to everybody who acts on them. It must not block.
+	Announce func(msg any)
 }
 
 // Props describes the registry actor.
@@ -53,7 +56,6 @@ type registry struct {
 	problems     []capability.Problem
 	policy       *policy.Current
 	loop         capability.LoopHealth
-	subscribers  map[actorkit.Ref]struct{}
 
 	publishing bool                                      // an epoch number is being made durable
 	dirty      bool                                      // the world moved while publishing
@@ -79,8 +81,6 @@ func (r *registry) Receive(c *actorkit.Context, msg any) {
 		r.onPublished(c, m)
 	case saved:
 		r.onSaved(c, m)
-	case protocol.Subscribe:
-		r.subscribers[m.To] = struct{}{}
 	case actorkit.Stopping, actorkit.Stopped, actorkit.ChildStopped:
 	default:
 		if !r.loaded {
@@ -113,7 +113,6 @@ func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) 
 }
 
 func (r *registry) start(c *actorkit.Context) {
-	r.subscribers = make(map[actorkit.Ref]struct{})
 	r.observations = make(map[string]*RememberedObservation)
 	r.load(c)
 }
@@ -144,6 +143,9 @@ func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
 	}
 	r.loaded = true
 	r.snapshot = capability.Snapshot{Epoch: m.memory.Epoch.Epoch}
+	if shown := r.Gate.View(); shown.Snapshot.Epoch == r.snapshot.Epoch { // this actor failed and was started again
+		r.snapshot, r.policy = shown.Snapshot, shown.Policy
+	}
 	r.marks = m.memory.Epoch.Marks
 	r.history = capability.NewHistory(m.memory.Epoch.History)
 	r.revoked = m.memory.Revocations

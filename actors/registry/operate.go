@@ -44,7 +44,7 @@ func (r *registry) revoke(c *actorkit.Context, m *registryv1.Revoke, reply actor
 	revoked[id] = m.GetReason()
 	r.revoked = revoked
 	r.publishView() // in force from here on, whatever happens below
-	r.announce(&protocol.Revoked{CapabilityRevoked: &registryv1.CapabilityRevoked{
+	r.Announce(&protocol.Revoked{CapabilityRevoked: &registryv1.CapabilityRevoked{
 		Tenant: r.Tenant, Id: id.String(), Reason: m.GetReason(), CancelRunning: m.GetCancelRunning(),
 	}})
 	_, declared := r.snapshot.Set.Get(id)

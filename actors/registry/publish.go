@@ -73,7 +73,7 @@ func (r *registry) onPublished(c *actorkit.Context, m published) {
 	if m.err == nil {
 		r.snapshot, r.history, r.marks = m.next, m.history, nil
 		r.publishView()
-		r.announce(&registryv1.EpochPublished{
+		r.Announce(&registryv1.EpochPublished{
 			Tenant: r.Tenant, Epoch: uint64(m.next.Epoch), Digest: m.next.Set.Digest(),
 		})
 	} else {
@@ -92,14 +92,6 @@ func (r *registry) settle(err error) {
 	r.settled = nil
 	for _, done := range all {
 		done(r.snapshot.Epoch, err)
-	}
-}
-
-func (r *registry) announce(msg any) {
-	for to := range r.subscribers {
-		if to.Tell(msg) != nil {
-			delete(r.subscribers, to)
-		}
 	}
 }
 

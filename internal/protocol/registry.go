@@ -6,13 +6,8 @@ import (
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
 	"github.com/vak-actors/vak-actors/capability"
-	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
-
-// Subscribe asks for an EpochPublished and a Revoked of every publication from now on. Receiver: the registry. No reply.
-// A subscriber that does not run any more is dropped.
-type Subscribe struct{ To actorkit.Ref }
 
 // Revoked is CapabilityRevoked on the control lane: it overtakes whatever its receiver has queued.
 type Revoked struct{ *registryv1.CapabilityRevoked }
