@@ -240,6 +240,7 @@ func TestRemove(t *testing.T) {
 				s.Remove(c, name)
 			}
 			f.want("health while it stops", s.Health(), []Health{})
+			broken = false
 		})
 		time.Sleep(time.Hour)
 		if live := f.system.Stats().Live; live != 1 {

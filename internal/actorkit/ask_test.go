@@ -91,6 +91,7 @@ func TestAskDeadline(t *testing.T) {
 			t.Errorf("gave up after %v, want 3s", waited)
 		}
 		release()
+		synctest.Wait()
 	})
 }
 
@@ -131,6 +132,16 @@ func TestReplier(t *testing.T) {
 		replier.Reply(2)
 		if err := <-answer; err != nil || replier.Wanted() {
 			t.Errorf("error %v, wanted %v; want the answer", err, replier.Wanted())
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		late := make(chan actorkit.Replier, 1)
+		_, err := actorkit.Ask[int](ctx, r, captureMsg(late))
+		wantCode(t, err, vakerr.DeadlineExceeded)
+		(<-late).Reply(1) // nobody hears it, but the actor owes it no more
+		if open := actorkit.OpenAsks(r); open != 0 {
+			t.Errorf("%d asks are held after all were answered", open)
 		}
 
 		capture(t, r, answer)

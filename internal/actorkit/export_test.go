@@ -27,3 +27,11 @@ func (s *System) Workers() (parked int, closed bool) {
 
 // CloseWorkers ends the goroutines a failed Shutdown left.
 func CloseWorkers(s *System) { s.workers.close() }
+
+// OpenAsks is the number of asks r captured and has not answered.
+func OpenAsks(r Ref) int {
+	d := &r.a.cell.Load().own().debts
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.open)
+}
