@@ -46,27 +46,19 @@ func ParseEvent(name string) (Event, error) {
 // OfTool reports whether the event is about a call, so that a hook's match applies.
 func (e Event) OfTool() bool { return e == PreToolUse || e == PostToolUse }
 
-// Select returns the hooks that an event concerns, in order. For the events of a tool call, call is what the permission
-// engine is asked about it; for the others it is ignored. A match that cannot be read matches every call, since a guard
-// that runs too often does less harm than one that never does.
-func Select(hooks []*capability.Capability, event Event, call policy.Request) []*capability.Capability {
-	var chosen []*capability.Capability
-	for _, c := range hooks {
-		h, ok := c.Config.(*capability.Hook)
-		if !ok || !concerns(h, event) {
-			continue
-		}
-		if pattern, err := policy.ParsePattern(h.Match); event.OfTool() && err == nil && !pattern.Matches(call) {
-			continue
-		}
-		chosen = append(chosen, c)
+// Concerns reports whether a hook is to be asked at an event. For the events of a tool call, calls is what the permission
+// engine is asked about it (one request for each thing the call acts on), with the input as earlier hooks left it; one of
+// them has to match. For the other events it is ignored. A match that cannot be read matches every call, since a guard that
+// runs too often does less harm than one that never does.
+func Concerns(h *capability.Hook, event Event, calls []policy.Request) bool {
+	if own, err := ParseEvent(h.Event); err != nil || own != event {
+		return false
 	}
-	return chosen
-}
-
-func concerns(h *capability.Hook, event Event) bool {
-	own, err := ParseEvent(h.Event)
-	return err == nil && own == event
+	if h.Match == "" || !event.OfTool() {
+		return true
+	}
+	pattern, err := policy.ParsePattern(h.Match)
+	return err != nil || slices.ContainsFunc(calls, pattern.Matches)
 }
 
 // Input is what a hook is told on its stdin.

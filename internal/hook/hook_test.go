@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,44 +34,45 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-func declared(name string, h capability.Hook) *capability.Capability {
-	return &capability.Capability{Declaration: capability.Declaration{
-		ID: capability.ID{Kind: capability.KindHook, Name: name}, Config: &h,
-	}}
-}
-
 // V164: match has the syntax of a permission rule, over the tool and what it acts on.
-func TestSelect(t *testing.T) {
-	hooks := []*capability.Capability{
-		declared("all", capability.Hook{Event: "pre_tool_use"}),
-		declared("writes", capability.Hook{Event: "pre-tool-use", Match: "write(src/**)"}),
-		declared("unreadable", capability.Hook{Event: "pre-tool-use", Match: "write("}),
-		declared("later", capability.Hook{Event: "post-tool-use", Match: "write"}),
-		declared("end", capability.Hook{Event: "stop", Match: "write"}),
-		declared("strange", capability.Hook{Event: "sunrise"}),
+func TestConcerns(t *testing.T) {
+	hooks := map[string]*capability.Hook{
+		"all":        {Event: "pre_tool_use"},
+		"writes":     {Event: "pre-tool-use", Match: "write(src/**)"},
+		"unreadable": {Event: "pre-tool-use", Match: "write("},
+		"later":      {Event: "post-tool-use", Match: "write"},
+		"end":        {Event: "stop", Match: "write"},
+		"strange":    {Event: "sunrise"},
 	}
-	names := func(event hook.Event, call policy.Request) (all []string) {
-		for _, c := range hook.Select(hooks, event, call) {
-			all = append(all, c.ID.Name)
+	of := func(tool string, paths ...string) (all []policy.Request) {
+		for _, p := range paths {
+			all = append(all, policy.Request{Tool: tool, Kind: policy.SubjectPath, Subject: p})
 		}
 		return all
 	}
-	write := policy.Request{Tool: "write", Kind: policy.SubjectPath, Subject: "src/x.go"}
-	read := policy.Request{Tool: "read", Kind: policy.SubjectPath, Subject: "src/x.go"}
+	write, read := of("write", "doc/a", "src/x.go"), of("read", "src/x.go")
 	for _, tt := range []struct {
 		event hook.Event
-		call  policy.Request
+		calls []policy.Request
 		want  []string
 	}{
-		{hook.PreToolUse, write, []string{"all", "writes", "unreadable"}},
+		{hook.PreToolUse, write, []string{"all", "unreadable", "writes"}},
 		{hook.PreToolUse, read, []string{"all", "unreadable"}},
+		{hook.PreToolUse, of("write", "doc/a"), []string{"all", "unreadable"}},
 		{hook.PostToolUse, write, []string{"later"}},
 		{hook.PostToolUse, read, nil},
-		{hook.Stop, policy.Request{}, []string{"end"}},
-		{hook.SessionStart, policy.Request{}, nil},
+		{hook.Stop, nil, []string{"end"}},
+		{hook.SessionStart, nil, nil},
 	} {
-		if diff := cmp.Diff(tt.want, names(tt.event, tt.call)); diff != "" {
-			t.Errorf("%s %s: %s", tt.event, tt.call.Tool, diff)
+		var got []string
+		for name, h := range hooks {
+			if hook.Concerns(h, tt.event, tt.calls) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s %v: %s", tt.event, tt.calls, diff)
 		}
 	}
 }
