@@ -1204,7 +1204,12 @@ type ListTools struct {
 	// Tenant; empty means "default".
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Session.
-	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// full (default): the host's tools and every known tool of a server under its exposed name; search: the host's tools
+	// only, through which the others are found and called.
+	Surface string `protobuf:"bytes,3,opt,name=surface,proto3" json:"surface,omitempty"`
+	// When set: only the tools of that server, under their own names; they are dispatched as server/tool.
+	Server        string `protobuf:"bytes,4,opt,name=server,proto3" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1249,6 +1254,20 @@ func (x *ListTools) GetTenant() string {
 func (x *ListTools) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ListTools) GetSurface() string {
+	if x != nil {
+		return x.Surface
+	}
+	return ""
+}
+
+func (x *ListTools) GetServer() string {
+	if x != nil {
+		return x.Server
 	}
 	return ""
 }
@@ -1426,11 +1445,13 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tR\x05after\"]\n" +
 	"\x12ListSessionsResult\x123\n" +
 	"\bsessions\x18\x01 \x03(\v2\x17.vak.session.v1.SessionR\bsessions\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"B\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"t\n" +
 	"\tListTools\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"^\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x18\n" +
+	"\asurface\x18\x03 \x01(\tR\asurface\x12\x16\n" +
+	"\x06server\x18\x04 \x01(\tR\x06server\"^\n" +
 	"\x0fListToolsResult\x12\x1d\n" +
 	"\n" +
 	"tools_json\x18\x01 \x01(\fR\ttoolsJson\x12\x16\n" +
