@@ -28,6 +28,11 @@ type Call struct {
 	WritePaths []string
 
 	Bound Bound
+
+	// Commit is asked by an op that waits (for a server to start, for a lock) before its effect, immediately before that
+	// effect; an error means that the call must not go on, and is returned as it is. The dispatcher has asked it once
+	// before Run. It does not block.
+	Commit func() error
 }
 
 // Func runs a call. It is called from a goroutine of the call's own, may block until ctx ends and must return then. An

@@ -1,0 +1,178 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/turn"
+)
+
+// Caller is what admission depends on besides the view: sessions that are equal in it see the same.
+type Caller struct {
+	Channel  string
+	Attended bool
+	MCPFront bool
+}
+
+// Admission is what one kind of caller sees of one view, with what is derived from it and costs time: each is made once,
+// by whoever needs it first, and shared by all sessions. It is never changed.
+type Admission struct {
+	*turn.Admitted
+	View *turn.View
+
+	index   func() *turn.Index
+	offer   func() (Offer, error)
+	exposed func() (Offer, error)
+}
+
+// Offer is a surface with everything rendered from it.
+type Offer struct {
+	Surface         turn.Surface
+	Tools           json.RawMessage // definitions: a JSON array
+	Interface       json.RawMessage // what a model is given, for the ledger
+	InterfaceDigest string
+}
+
+// Index finds the admitted tools.
+func (a *Admission) Index() *turn.Index { return a.index() }
+
+// Everything is the offer of a caller that reads nothing: every tool loaded, in MCP form.
+func (a *Admission) Everything() (Offer, error) { return a.offer() }
+
+// Listing is what an MCP client may list: the tools and the servers' tools under their exposed names.
+func (a *Admission) Listing() (Offer, error) { return a.exposed() }
+
+func newAdmission(view *turn.View, caller Caller) *Admission {
+	a := &Admission{View: view, Admitted: turn.Admit(turn.AdmitInput{
+		View: view, Channel: view.Policy.Channel(caller.Channel), Engine: view.Policy.Engine,
+		Attended: caller.Attended, MCPFront: caller.MCPFront,
+	})}
+	a.index = sync.OnceValue(func() *turn.Index { return turn.NewIndex(a.Docs()) })
+	a.offer = sync.OnceValues(func() (Offer, error) {
+		return NewOffer(a.Admitted, turn.NewSurface(a.Admitted, turn.SurfaceInput{}), turn.FormatMCP)
+	})
+	a.exposed = sync.OnceValues(func() (Offer, error) {
+		surface := turn.NewSurface(a.Admitted, turn.SurfaceInput{})
+		for _, x := range a.Exposed() {
+			surface.Loaded = append(surface.Loaded, x.Name)
+		}
+		return NewOffer(a.Admitted, surface, turn.FormatMCP)
+	})
+	return a
+}
+
+// NewOffer renders a surface.
+func NewOffer(a *turn.Admitted, s turn.Surface, format turn.Format) (Offer, error) {
+	tools, err := turn.Render(format, a, s)
+	if err != nil {
+		return Offer{}, err
+	}
+	text, digest, err := turn.Interface{SystemPrompt: PromptSection(a, s), Schemas: tools, ToolIndex: a.ToolIndex}.Encode()
+	if err != nil {
+		return Offer{}, err
+	}
+	return Offer{s, tools, text, digest}, nil
+}
+
+// PromptSection is the standing part of a prompt: skills, servers and the catalogue of deferred tools. It does not change
+// while what was admitted does not.
+func PromptSection(a *turn.Admitted, s turn.Surface) string {
+	text := ""
+	for _, section := range []string{turn.SkillSection(a), turn.ServerSection(a), s.Catalogue} {
+		if section == "" {
+			continue
+		}
+		if text != "" {
+			text += "\n\n"
+		}
+		text += section
+	}
+	return text
+}
+
+// Admissions shares admissions between the sessions of a tenant. Only those of the latest view are kept; an older one
+// lives as long as the last turn that is bound to it.
+type Admissions struct {
+	mu    sync.Mutex // guards the next two; held for lookups only
+	view  *turn.View
+	known map[Caller]func() *Admission
+}
+
+// For returns the admission of caller in view. It may compute for milliseconds: call it from an effect.
+func (s *Admissions) For(view *turn.View, caller Caller) *Admission {
+	s.mu.Lock()
+	if s.view != view {
+		s.view, s.known = view, make(map[Caller]func() *Admission)
+	}
+	admit, ok := s.known[caller]
+	if !ok {
+		admit = sync.OnceValue(func() *Admission { return newAdmission(view, caller) })
+		s.known[caller] = admit
+	}
+	s.mu.Unlock()
+	return admit()
+}
+
+// Discovery is what one session has found by searching; calls of the session share it.
+type Discovery struct {
+	mu       sync.Mutex // guards what follows: calls run in parallel
+	searches turn.Searches
+	loaded   map[string]struct{}
+}
+
+// NewDiscovery starts with the names that are loaded already.
+func NewDiscovery(loaded []string) *Discovery {
+	d := &Discovery{loaded: make(map[string]struct{}, len(loaded))}
+	d.Load(loaded...)
+	return d
+}
+
+// Load notes that names are loaded from now on.
+func (d *Discovery) Load(names ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range names {
+		d.loaded[n] = struct{}{}
+	}
+}
+
+func (d *Discovery) knows(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.loaded[name]
+	return ok
+}
+
+func (d *Discovery) repeated(query string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.searches.Repeated(query)
+}
+
+// bound is what an op may know of its turn.
+type bound struct {
+	*turn.Admitted
+	admission *Admission
+	discovery *Discovery
+}
+
+var _ op.Bound = bound{}
+
+// Search implements op.Bound.
+func (b bound) Search(query string, limit int) []op.Found {
+	hits := b.admission.Index().Search(query, limit)
+	found := make([]op.Found, len(hits))
+	for i, h := range hits {
+		found[i] = op.Found{
+			Name: h.Name, Server: h.Server, Tool: h.Tool, Summary: turn.FirstSentence(h.Description), Known: b.discovery.knows(h.Name),
+		}
+		if t := b.ServerTool(h.Server, h.Tool); t != nil {
+			found[i].Schema = t.InputSchema
+		}
+	}
+	return found
+}
+
+// RepeatedSearch implements op.Bound.
+func (b bound) RepeatedSearch(query string) bool { return b.discovery.repeated(query) }

@@ -1,0 +1,144 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/hook"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// maxRecorded bounds the arguments and results that the ledger keeps whole, in bytes; of larger ones it keeps digests.
+const maxRecorded = 16 << 10
+
+// perform records the call, passes the gate and has the effect.
+func (r *run) perform(ctx context.Context) Outcome {
+	if err := r.rec.Record(ctx, r.started(), r.Everything || !r.readOnly()); err != nil {
+		return Outcome{Refusal: vakerr.From(err), Tool: r.target.Tool.ID.Name, Repaired: r.repaired()}
+	}
+	begun := time.Now()
+	result, err := r.effect(ctx)
+	if err == nil {
+		result, err = r.finish(ctx, result)
+	}
+	out := Outcome{Result: result, Tool: r.target.Tool.ID.Name, Repaired: r.repaired()}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = canceled(cause)
+		}
+		out = Outcome{Refusal: vakerr.From(err), Tool: out.Tool, Repaired: out.Repaired}
+	}
+	body := r.finished(out, time.Since(begun))
+	if err := r.rec.Record(context.WithoutCancel(ctx), body, false); err != nil && out.Refusal == nil {
+		// The effect has happened: its result is worth more than the missing entry, which the session reports.
+		return out
+	}
+	return out
+}
+
+func (r *run) started() ledger.CallStarted {
+	body := ledger.CallStarted{
+		Turn: r.call.Turn, Call: r.call.ID, Capability: r.subject(), Address: bounded(r.call.Name),
+		ArgumentsDigest: capability.ContentDigest(r.target.Arguments), Repaired: r.target.Repaired != "",
+	}
+	if len(r.target.Arguments) <= maxRecorded {
+		body.Arguments = r.target.Arguments
+	}
+	return body
+}
+
+func (r *run) finished(out Outcome, took time.Duration) ledger.CallFinished {
+	body := ledger.CallFinished{Turn: r.call.Turn, Call: r.call.ID, Outcome: ledger.CallOK, DurationMicros: took.Microseconds()}
+	if out.Refusal != nil {
+		body.Outcome = ledger.CallFailed
+		if out.Refusal.Code == vakerr.OutcomeUnknown {
+			body.Outcome = ledger.CallUnknown
+		}
+		failure := ledger.FailureOf(out.Refusal)
+		body.Error = &failure
+		return body
+	}
+	if out.Result.IsError {
+		body.Outcome = ledger.CallFailed
+	}
+	body.ResultBytes = int64(len(out.Result.Content))
+	body.ResultDigest = capability.ContentDigest(out.Result.Content)
+	if len(out.Result.Content) <= maxRecorded {
+		body.Result = out.Result.Content
+	}
+	return body
+}
+
+// effect passes the gate and runs the op. An op that waits before its effect passes the gate once more, right before it.
+func (r *run) effect(ctx context.Context) (op.Result, error) {
+	o, err := r.op()
+	if err != nil {
+		return op.Result{}, err
+	}
+	if err := r.commit(); err != nil {
+		return op.Result{}, err
+	}
+	return o.Run(ctx, op.Call{
+		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
+		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
+		Bound:  bound{r.call.Admission.Admitted, r.call.Admission, r.call.Discovery},
+		Commit: r.commit,
+	})
+}
+
+// commit is the gate: the check and the decision to go on are one step, which no revocation can come between.
+func (r *run) commit() error {
+	pass := r.Gate.Enter(r.call.Shard)
+	refused := pass.Refuse(r.target.IDs)
+	pass.Leave()
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// finish checks and shortens a result and lets the post-tool hooks annotate it.
+func (r *run) finish(ctx context.Context, result op.Result) (op.Result, error) {
+	if err := r.checkOutput(result); err != nil {
+		return op.Result{}, err
+	}
+	result, err := r.Spill.Shorten(result)
+	if err != nil {
+		return op.Result{}, err
+	}
+	chosen := r.hooks(hook.PostToolUse)
+	if len(chosen) == 0 {
+		return result, nil
+	}
+	decision, deliveries := r.Hooks.Run(ctx, chosen, r.hookInput(hook.PostToolUse, string(result.Content)))
+	if err := r.recordHooks(ctx, hook.PostToolUse, deliveries); err != nil {
+		return op.Result{}, err
+	}
+	if text := decision.Annotation(); text != "" {
+		return result.Annotated(text)
+	}
+	return result, nil
+}
+
+// checkOutput holds a tool of this host to the output it declares. What a server answers is its own affair.
+func (r *run) checkOutput(result op.Result) error {
+	if r.target.Definition.OutputSchema == nil || result.IsError {
+		return nil
+	}
+	var structured struct {
+		Content json.RawMessage `json:"structuredContent"`
+	}
+	if err := json.Unmarshal(result.Content, &structured); err != nil {
+		return vakerr.New(vakerr.OutputInvalid, "%s answered with something else than a tool result", r.target.Tool.ID).WithCause(err)
+	}
+	if err := r.Schemas.Get(r.target.Definition.OutputSchema).Check(structured.Content); err != nil {
+		return vakerr.New(vakerr.OutputInvalid, "the result of %s does not fit the schema it declares; it is withheld", r.target.Tool.ID).
+			WithRemedy("report it to the author of the tool").WithCause(err)
+	}
+	return nil
+}

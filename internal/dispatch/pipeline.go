@@ -1,0 +1,328 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/hook"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/schema"
+	"github.com/vak-actors/vak-actors/internal/turn"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// Hooks runs hooks, one after another, and says what they came to. It blocks.
+type Hooks interface {
+	Run(ctx context.Context, hooks []*capability.Capability, in hook.Input) (hook.Decision, []hook.Delivery)
+}
+
+// Recorder writes what becomes of a call into its session's ledger, in order.
+type Recorder interface {
+	// Record notes body. When durable is set it returns after body, and all that was noted before it, is on the disk.
+	Record(ctx context.Context, body ledger.Body, durable bool) error
+}
+
+// Spill puts a result that is too large to be shown aside and returns what is shown in its place.
+type Spill interface {
+	Shorten(result op.Result) (op.Result, error)
+}
+
+// Pipeline is what the calls of a tenant share. All fields are set; it is never changed.
+type Pipeline struct {
+	Workspace string // absolute
+	Gate      *turn.Gate
+	Ops       *op.Table
+	Schemas   *schema.Cache
+	Hooks     Hooks
+	Spill     Spill
+
+	// Everything makes read-only calls durable before their effect, too (ledger durability "all").
+	Everything bool
+}
+
+// Call is one call to be made.
+type Call struct {
+	Tenant, Session, Turn, ID string
+	Channel                   string
+	Name                      string          // as the caller wrote it
+	Arguments                 json.RawMessage // as the caller wrote them
+	WritePaths                []string        // nil: not restricted
+	Admission                 *Admission      // what the turn is bound to
+	Discovery                 *Discovery      // of the session
+	Shard                     uint32          // of the gate; the same for all calls of a session
+}
+
+// Outcome is what became of a call: a result, or a refusal.
+type Outcome struct {
+	Result   op.Result
+	Refusal  *vakerr.Error
+	Tool     string // the tool that ran or would have; empty when the name did not resolve
+	Repaired string // how the address was mended; empty when it was exact
+}
+
+// Resolve is the first stage. It is pure and takes microseconds, so that whoever starts the call knows what it is about.
+func (c Call) Resolve() (turn.Target, error) {
+	return turn.Resolve(c.Admission.Admitted, c.Name, c.Arguments, c.removed)
+}
+
+// removed tells the epoch in which a capability went away, from what the registry remembers.
+func (c Call) removed(id capability.ID) (capability.Epoch, bool) {
+	steps := c.Admission.View.History.Steps()
+	for i := len(steps) - 1; i >= 0; i-- {
+		for _, gone := range steps[i].Delta.Removed {
+			if gone == id && steps[i].Epoch <= c.Admission.Epoch {
+				return steps[i].Epoch, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// Run makes the call. resolved and refusal are what Resolve returned. Cancelling ctx with a cause that is a
+// *vakerr.Error makes that the refusal.
+func (p *Pipeline) Run(ctx context.Context, c Call, resolved turn.Target, refusal error, rec Recorder) Outcome {
+	r := run{Pipeline: p, call: c, target: resolved, rec: rec}
+	if refusal != nil {
+		return r.refuse(ctx, refusal)
+	}
+	if err := r.prepare(ctx); err != nil {
+		return r.refuse(ctx, err)
+	}
+	return r.perform(ctx)
+}
+
+// run is one call on its way.
+type run struct {
+	*Pipeline
+	call   Call
+	target turn.Target
+	rec    Recorder
+}
+
+// prepare goes through every stage that can refuse without an effect.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.authorize(); err != nil {
+		return err
+	}
+	if err := r.preHooks(ctx); err != nil {
+		return err
+	}
+	if err := r.checkArguments(); err != nil {
+		return err
+	}
+	if err := r.permit(); err != nil {
+		return err
+	}
+	if err := r.checkWritePath(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// authorize judges by the policy and revocations in force now, not by those the turn began with.
+func (r *run) authorize() error {
+	pass := r.Gate.Enter(r.call.Shard)
+	view, refused := pass.View(), pass.Refuse(r.target.IDs)
+	pass.Leave()
+	if refused != nil {
+		return refused
+	}
+	for _, id := range r.target.IDs {
+		if !view.Policy.Channel(r.call.Channel).Allows(id) {
+			return vakerr.New(vakerr.ChannelDenied, "%s is not available on this channel any more", id).
+				WithRemedy("do without it")
+		}
+	}
+	if blocked := r.call.Admission.RefusedByHook(); blocked != nil {
+		return blocked
+	}
+	return nil
+}
+
+func (r *run) preHooks(ctx context.Context) error {
+	chosen := r.hooks(hook.PreToolUse)
+	if len(chosen) == 0 {
+		return nil
+	}
+	decision, deliveries := r.Hooks.Run(ctx, chosen, r.hookInput(hook.PreToolUse, ""))
+	if err := r.recordHooks(ctx, hook.PreToolUse, deliveries); err != nil {
+		return err
+	}
+	if decision.Block != nil {
+		return decision.Block
+	}
+	if decision.Input == nil {
+		return nil
+	}
+	repaired := r.target.Repaired
+	target, err := turn.Resolve(r.call.Admission.Admitted, r.target.Tool.ID.Name, decision.Input, r.call.removed)
+	if err != nil {
+		return err
+	}
+	r.target, r.target.Repaired = target, repaired
+	return r.authorize()
+}
+
+func (r *run) hookInput(event hook.Event, text string) hook.Input {
+	return hook.Input{
+		Event: event, SessionID: r.call.Session, Cwd: r.Workspace, Text: text,
+		Tool: &hook.Tool{Name: r.target.Tool.ID.Name, Input: r.target.Arguments},
+	}
+}
+
+func (r *run) recordHooks(ctx context.Context, event hook.Event, deliveries []hook.Delivery) error {
+	for _, d := range deliveries {
+		body := ledger.HookRan{
+			Turn: r.call.Turn, Call: r.call.ID, Hook: d.Hook, Event: string(event),
+			Decision: d.Verdict.String(), DurationMicros: d.Duration.Microseconds(),
+		}
+		if d.Failure != "" {
+			failure := ledger.FailureOf(vakerr.New(vakerr.HookFailed, "%s", d.Failure))
+			body.Error = &failure
+		}
+		if err := r.rec.Record(ctx, body, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) checkArguments() error {
+	if err := r.Schemas.Get(r.target.Definition.InputSchema).Check(r.target.Arguments); err != nil {
+		return err
+	}
+	if r.target.Observed == nil {
+		return nil
+	}
+	return r.Schemas.Get(r.target.Observed.InputSchema).Check(r.target.ServerArguments)
+}
+
+// permit asks the permission engine in force now about the final arguments.
+func (r *run) permit() error {
+	engine := r.Gate.View().Policy.Engine
+	for _, req := range r.requests() {
+		if refused := engine.Decide(req).Refusal(req); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// requests is the call as the permission engine is asked about it, one request a subject, paths relative to the
+// workspace. There is at least one.
+func (r *run) requests() []policy.Request {
+	all := r.target.Requests()
+	for i := range all {
+		if all[i].Kind == policy.SubjectPath {
+			all[i].Subject = r.relative(all[i].Subject)
+		}
+	}
+	return all
+}
+
+func (r *run) relative(p string) string {
+	if !filepath.IsAbs(p) {
+		return path.Clean(p)
+	}
+	rel, err := filepath.Rel(r.Workspace, p)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return p
+	}
+	return filepath.ToSlash(rel)
+}
+
+// readOnly reports whether the call declares that it changes nothing.
+func (r *run) readOnly() bool { return r.target.Requests()[0].ReadOnly }
+
+// hooks are those of the turn that the event concerns, whichever subject of the call they match.
+func (r *run) hooks(event hook.Event) []*capability.Capability {
+	var chosen []*capability.Capability
+	for _, req := range r.requests() {
+		for _, h := range hook.Select(r.call.Admission.Hooks, event, req) {
+			if !slices.Contains(chosen, h) {
+				chosen = append(chosen, h)
+			}
+		}
+	}
+	return chosen
+}
+
+func (r *run) checkWritePath() error {
+	o, err := r.op()
+	if err != nil || o.WriteTarget == nil {
+		return err
+	}
+	target, err := o.WriteTarget(r.target.Arguments)
+	if err != nil {
+		return err
+	}
+	return op.CheckWritePath(r.call.WritePaths, target)
+}
+
+func (r *run) op() (*op.Op, error) {
+	id := r.target.Definition.Op
+	if id == "" {
+		id = r.target.Tool.ID.Name
+	}
+	o, ok := r.Ops.Lookup(id)
+	if !ok {
+		return nil, vakerr.New(vakerr.CapabilityUnavailable, "%s is declared, but nothing in this program implements it", r.target.Tool.ID).
+			WithRemedy("register an op of that id, or remove the declaration")
+	}
+	return o, nil
+}
+
+func (r *run) refuse(ctx context.Context, err error) Outcome {
+	if cause := context.Cause(ctx); cause != nil && vakerr.CodeOf(err) != vakerr.CodeOf(cause) {
+		err = canceled(cause)
+	}
+	public := vakerr.From(err)
+	body := ledger.CallRefused{Turn: r.call.Turn, Call: r.call.ID, Address: bounded(r.call.Name), Error: ledger.FailureOf(public)}
+	out := Outcome{Refusal: public}
+	if r.target.Tool != nil {
+		body.Capability = r.subject()
+		out.Tool, out.Repaired = r.target.Tool.ID.Name, r.repaired()
+	}
+	if err := r.rec.Record(context.WithoutCancel(ctx), body, false); err != nil {
+		out.Refusal = vakerr.From(err)
+	}
+	return out
+}
+
+// canceled is the error of a call that was given up: what the canceller said, or that its time was up.
+func canceled(cause error) error {
+	if e := vakerr.From(cause); e.Code != vakerr.Internal {
+		return e
+	}
+	if cause == context.DeadlineExceeded {
+		return vakerr.New(vakerr.DeadlineExceeded, "the call took longer than its caller was ready to wait").
+			WithRemedy("allow more time, or ask for less")
+	}
+	return vakerr.New(vakerr.Canceled, "the call was given up by its caller")
+}
+
+// subject is the capability a call is about: the server or skill it names, else the tool.
+func (r *run) subject() capability.ID { return r.target.IDs[len(r.target.IDs)-1] }
+
+func (r *run) repaired() string {
+	if r.target.Repaired == "" {
+		return ""
+	}
+	return r.target.Repaired + " -> " + r.target.Tool.ID.Name + " " + r.target.Server + "/" + r.target.ServerTool
+}
+
+const maxAddress = 512 // bytes of a caller's spelling that the ledger keeps
+
+func bounded(s string) string {
+	if len(s) > maxAddress {
+		return strings.ToValidUTF8(s[:maxAddress], "") + "..."
+	}
+	return s
+}
