@@ -78,11 +78,13 @@ type Server struct {
 
 	listed  bool // the catalog is known to be what the server offers now
 	listing bool // a list runs on this connection
-	relist  bool // the catalog changed while a list ran
+	relist  bool // the catalog changed while a list ran, so what it returns may be old
+	again   bool // the list that runs is the second in a row
 
-	failures    int // starts that failed in a row
-	failure     *vakerr.Error
-	nextAttempt time.Time // while BackingOff
+	failures     int       // starts that failed in a row
+	failedBefore int       // failures before this connection was started
+	failure      string    // reason of the last
+	nextAttempt  time.Time // while BackingOff
 
 	observed *capability.Observation // last published; nil: nothing
 }
@@ -125,10 +127,15 @@ func (s Server) Wake() (at time.Time, ok bool) {
 	for _, w := range s.waiting {
 		earlier(w.Deadline)
 	}
-	if s.phase == Ready && s.inFlight == 0 && s.config.IdleTTL > 0 {
+	if s.unused() {
 		earlier(s.lastUse.Add(s.config.IdleTTL))
 	}
 	return at, ok
+}
+
+// unused reports whether only the time to live keeps the connection.
+func (s Server) unused() bool {
+	return s.phase == Ready && s.inFlight == 0 && len(s.waiting) == 0 && s.config.IdleTTL > 0
 }
 
 // Step takes one event.
@@ -156,9 +163,9 @@ func (m *serverStep) serve() {
 			m.start()
 		}
 	case Ready:
-		if !m.listed && !m.listing && slices.ContainsFunc(m.waiting, func(w waiter) bool { return w.List || m.inFlight < m.config.MaxInFlight }) {
-			m.listing = true
-			m.do(List{m.generation})
+		// A demand that could be granted is a use; one that waits for capacity is not yet.
+		if !m.listed && !m.listing && len(m.waiting) > 0 && m.inFlight < m.config.MaxInFlight {
+			m.list()
 		}
 		m.grant()
 	case Starting, Draining, Stopping, BackingOff:
@@ -167,8 +174,13 @@ func (m *serverStep) serve() {
 
 func (m *serverStep) start() {
 	m.generation++
-	m.phase, m.answered, m.listed, m.listing, m.relist = Starting, false, false, false, false
+	m.phase, m.answered, m.listed, m.listing, m.relist, m.again = Starting, false, false, false, false, false
 	m.do(Start{m.generation})
+}
+
+func (m *serverStep) list() {
+	m.listing, m.relist = true, false
+	m.do(List{m.generation})
 }
 
 // grant lets demands through in order of arrival. One that wants the catalog waits for it and holds up nobody.

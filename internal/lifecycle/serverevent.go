@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -86,7 +85,7 @@ type Tick struct{}
 func (d Demand) apply(m *serverStep) {
 	switch {
 	case m.phase == BackingOff && m.now.Before(m.nextAttempt):
-		m.do(Refuse{[]DemandID{d.ID}, m.backingOff()})
+		m.do(Refuse{[]DemandID{d.ID}, m.notStarted(vakerr.ServerBackingOff)})
 		return
 	case m.phase == BackingOff:
 		m.phase = Cold
@@ -96,14 +95,6 @@ func (d Demand) apply(m *serverStep) {
 		return
 	}
 	m.waiting = append(m.waiting[:len(m.waiting):len(m.waiting)], waiter{d, d.Again})
-}
-
-// backingOff is the recorded reason with the whole seconds until the next attempt, at least one.
-func (m *serverStep) backingOff() *vakerr.Error {
-	wait := m.nextAttempt.Sub(m.now)
-	seconds := max(1, int(math.Ceil(wait.Seconds())))
-	return vakerr.New(vakerr.ServerBackingOff, "server %q failed to start: %s; next attempt in %d s", m.config.Name, m.failure.Reason, seconds).
-		WithRemedy("try again after that; an operator finds more with: vak-actors servers logs %s", m.config.Name).WithRetryAfter(wait)
 }
 
 func (w Withdraw) apply(m *serverStep) {
@@ -132,7 +123,9 @@ func (e Started) apply(m *serverStep) {
 	if e.Generation != m.generation || m.phase != Starting {
 		return
 	}
-	m.phase, m.inFlight, m.lastUse, m.listed = Ready, 0, m.now, true
+	m.phase, m.inFlight, m.lastUse = Ready, 0, m.now
+	m.listed, m.relist = !m.relist, false
+	m.failedBefore, m.failures = m.failures, 0
 	m.observe(&capability.Observation{Catalog: catalog(e.Catalog)})
 }
 
@@ -145,33 +138,41 @@ func catalog(tools []capability.ObservedTool) []capability.ObservedTool {
 }
 
 func (e StartFailed) apply(m *serverStep) {
-	if e.Generation != m.generation || m.phase != Starting {
+	switch {
+	case e.Generation != m.generation:
+		return
+	case m.phase == Stopping:
+		m.closed()
+		return
+	case m.phase != Starting:
 		return
 	}
 	m.failed(e.Code, e.Reason, e.Random)
-	m.refuse(m.startFailed(), all)
 }
 
-// failed counts a failure and begins the wait for the next attempt.
+// failed counts a failure, begins the wait for the next attempt and refuses who waits.
 func (m *serverStep) failed(code vakerr.Code, reason string, random float64) {
 	if code == "" {
 		code = vakerr.ServerStartFailed
 	}
 	m.failures++
-	m.failure = vakerr.New(code, "%s", reason)
+	m.failure = reason
 	m.nextAttempt = m.now.Add(m.config.Backoff.Delay(m.failures, random))
 	m.phase = BackingOff
 	m.observe(m.learned(reason))
+	m.refuse(m.notStarted(code), all)
 }
 
-func (m *serverStep) startFailed() *vakerr.Error {
+// notStarted tells the recorded reason and the whole seconds until the next attempt, at least one.
+func (m *serverStep) notStarted(code vakerr.Code) *vakerr.Error {
 	wait := m.nextAttempt.Sub(m.now)
-	return vakerr.New(m.failure.Code, "server %q failed to start: %s; next attempt in %d s", m.config.Name, m.failure.Reason,
-		max(1, int(math.Ceil(wait.Seconds())))).
-		WithRemedy("check [mcp.servers.%s]; an operator finds more with: vak-actors servers logs %s", m.config.Name, m.config.Name).WithRetryAfter(wait)
+	seconds := max(1, int(math.Ceil(wait.Seconds())))
+	return vakerr.New(code, "server %q failed to start: %s; next attempt in %d s", m.config.Name, m.failure, seconds).
+		WithRemedy("check [mcp.servers.%s]; more is in: vak-actors servers logs %s", m.config.Name, m.config.Name).
+		WithRetryAfter(wait)
 }
 
-// apply drops the connection. Demands that wait start it again, each at most once. One that died before it answered
+// apply drops the connection of one that ran. Demands that wait start it again, each at most once. One that died before it answered
 // anything has failed to start for all that anybody can tell, so that a crash after each start is not tried at full
 // speed.
 func (e Died) apply(m *serverStep) {
@@ -185,18 +186,19 @@ func (e Died) apply(m *serverStep) {
 		m.inFlight, m.listing = 0, false
 		m.died(e)
 	case Draining, Stopping:
-		m.inFlight, m.phase = 0, Cold
+		m.inFlight = 0
+		m.closed()
 	case Cold, Idle, BackingOff:
 	}
 }
 
 func (m *serverStep) died(e Died) {
 	if !m.answered {
+		m.failures = m.failedBefore
 		m.failed(vakerr.ServerDied, e.Reason, e.Random)
-		m.refuse(m.startFailed(), all)
 		return
 	}
-	m.failures, m.phase = 0, Cold
+	m.phase = Cold
 	m.refuse(vakerr.New(vakerr.ServerDied, "server %q died: %s", m.config.Name, e.Reason).
 		WithRemedy("try again; it is started anew"), func(w waiter) bool { return w.restarted })
 	restarted := make([]waiter, len(m.waiting))
@@ -209,37 +211,33 @@ func (m *serverStep) died(e Died) {
 
 func (e Closed) apply(m *serverStep) {
 	if e.Generation == m.generation && m.phase == Stopping {
-		m.phase = Cold
-		if m.idled {
-			m.phase = Idle
-		}
+		m.closed()
+	}
+}
+
+func (m *serverStep) closed() {
+	m.phase = Cold
+	if m.idled {
+		m.phase, m.idled = Idle, false
 	}
 }
 
 func (e ListChanged) apply(m *serverStep) {
-	if e.Generation != m.generation || m.phase != Ready && m.phase != Draining {
-		return
+	switch {
+	case e.Generation != m.generation:
+	case m.phase == Starting || m.listing:
+		m.relist = true // what the list under way returns may be old already
+	case m.phase == Ready || m.phase == Draining:
+		m.forget()
 	}
-	if m.listing {
-		m.relist = true
-		return
-	}
-	m.forget()
 }
 
 // forget makes the catalog unknown; the next use learns it again.
 func (m *serverStep) forget() {
 	m.listed = false
-	o := m.learned(m.failureObserved())
-	o.Catalog = nil
-	m.observe(o)
-}
-
-func (m *serverStep) failureObserved() string {
-	if m.observed == nil {
-		return ""
+	if m.observed != nil {
+		m.observe(&capability.Observation{Failure: m.observed.Failure})
 	}
-	return m.observed.Failure
 }
 
 func (e Listed) apply(m *serverStep) {
@@ -249,18 +247,20 @@ func (e Listed) apply(m *serverStep) {
 	m.listing = false
 	switch {
 	case e.Failure != "":
-		m.relist = false
+		m.again = false
 		m.observe(m.learned(e.Failure))
 		m.refuse(vakerr.New(vakerr.ServerProtocol, "server %q cannot list its tools: %s", m.config.Name, e.Failure).
-			WithRemedy("try again; an operator finds more with: vak-actors servers logs %s", m.config.Name), func(w waiter) bool { return w.List })
-	case m.relist:
-		// What was listed may be old already. It is listed once more and then believed, or a server that announces
-		// changes without end would never be.
-		m.relist, m.listing = false, true
-		m.do(List{m.generation})
+			WithRemedy("try again; more is in: vak-actors servers logs %s", m.config.Name), func(w waiter) bool { return w.List })
+	case m.relist && !m.again:
+		m.again = true
+		m.list()
 	default:
-		m.listed = true
 		m.observe(&capability.Observation{Catalog: catalog(e.Catalog)})
+		// A server that announces changes without end must not make its callers wait without end: those who wait take
+		// what there is, and the next use lists again.
+		m.listed = true
+		m.grant()
+		m.listed, m.again = !m.relist, false
 	}
 }
 
@@ -290,7 +290,7 @@ func (m *serverStep) replace(drain bool) {
 
 func (e ConfigChanged) apply(m *serverStep) {
 	m.config = e.Config.withDefaults()
-	m.observed, m.failure, m.failures, m.nextAttempt = nil, nil, 0, time.Time{}
+	m.observed, m.failure, m.failures, m.nextAttempt = nil, "", 0, time.Time{}
 	m.replace(true)
 }
 
@@ -298,63 +298,8 @@ func (Tick) apply(m *serverStep) {
 	m.refuse(vakerr.New(vakerr.DeadlineExceeded, "server %q was not ready in time: it is %s", m.config.Name, m.phase).
 		WithRemedy("try again with a longer timeout"),
 		func(w waiter) bool { return !w.Deadline.IsZero() && !m.now.Before(w.Deadline) })
-	ttl := m.config.IdleTTL
-	if m.phase == Ready && m.inFlight == 0 && len(m.waiting) == 0 && ttl > 0 && !m.now.Before(m.lastUse.Add(ttl)) {
+	if m.unused() && !m.now.Before(m.lastUse.Add(m.config.IdleTTL)) {
 		m.idled = true
 		m.close(Idle)
 	}
-}
-
-// ServerEffect is something the owner of a server has to do.
-type ServerEffect interface{ fmt.Stringer }
-
-// Start asks for a connection of that generation; Started, StartFailed or Died answers.
-type Start struct{ Generation uint64 }
-
-// Close ends a connection, calls in flight included; Closed answers, when nothing of it lives any more.
-type Close struct {
-	Generation uint64
-	Then       ServerPhase // for the log: Idle after an eviction, Cold otherwise
-}
-
-// List asks that connection for its catalog; Listed answers.
-type List struct{ Generation uint64 }
-
-// Grant lets demands send their calls on that connection; each is Released once.
-type Grant struct {
-	Generation uint64
-	IDs        []DemandID
-}
-
-// Refuse answers demands that get no connection.
-type Refuse struct {
-	IDs []DemandID
-	Err *vakerr.Error
-}
-
-// Observe publishes what demand taught; nil: what was known is forgotten.
-type Observe struct{ Observation *capability.Observation }
-
-func (e Start) String() string { return fmt.Sprintf("start %d", e.Generation) }
-func (e Close) String() string { return fmt.Sprintf("close %d, then %s", e.Generation, e.Then) }
-func (e List) String() string  { return fmt.Sprintf("list %d", e.Generation) }
-func (e Grant) String() string { return fmt.Sprintf("grant %v on %d", e.IDs, e.Generation) }
-func (e Refuse) String() string {
-	return fmt.Sprintf("refuse %v: %v", e.IDs, e.Err)
-}
-func (e Observe) String() string {
-	if e.Observation == nil {
-		return "observe nothing"
-	}
-	text := "observe"
-	if e.Observation.Catalog == nil {
-		text += " no catalog"
-	}
-	for _, t := range e.Observation.Catalog {
-		text += " " + t.Name
-	}
-	if e.Observation.Failure != "" {
-		text += " failure " + fmt.Sprintf("%q", e.Observation.Failure)
-	}
-	return text
 }
