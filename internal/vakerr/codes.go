@@ -81,6 +81,10 @@ const (
 	PathEscapes         Code = "path_escapes"
 	FileNotFound        Code = "file_not_found"
 
+	// The daemon, as its programs see it.
+	DaemonUnreachable Code = "daemon_unreachable"
+	ListenFailed      Code = "listen_failed"
+
 	// Bounds and time.
 	TooLarge         Code = "too_large"
 	QueueFull        Code = "queue_full"
@@ -114,6 +118,8 @@ var kindOf = map[Code]Kind{
 	OutcomeUnknown: KindUnavailable, SecretUnresolved: KindInvalid, OutputInvalid: KindUnavailable,
 
 	ConfigInvalid: KindInvalid, WorkspaceUnreadable: KindInvalid, PathEscapes: KindDenied, FileNotFound: KindNotFound,
+
+	DaemonUnreachable: KindUnavailable, ListenFailed: KindUnavailable,
 
 	TooLarge: KindExhausted, QueueFull: KindExhausted, TooMany: KindExhausted, DeadlineExceeded: KindTimeout,
 	Canceled: KindCanceled, ShuttingDown: KindUnavailable, ActorStopped: KindUnavailable,
