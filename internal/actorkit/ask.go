@@ -64,7 +64,7 @@ type ask struct {
 	msg     any
 	answer  chan any // holds the one answer; nil when the asker is a protoactor process
 	settled atomic.Bool
-	owed    *debts // set when the actor captured the Replier, before it is handed out
+	owed    atomic.Pointer[debts] // of the actor that captured the Replier, set before it is handed out; see Context.Adopt
 
 	// The asker when it is a protoactor process: a future or an actor of another node.
 	sender *actor.PID
@@ -72,8 +72,8 @@ type ask struct {
 }
 
 func (a *ask) settle(v any) {
-	if a.owed != nil {
-		a.owed.paid(a) // also when the asker gave up long ago
+	if owed := a.owed.Load(); owed != nil {
+		owed.paid(a) // also when the asker gave up long ago
 	}
 	if !a.settled.CompareAndSwap(false, true) {
 		return
@@ -114,7 +114,7 @@ func (d *debts) add(a *ask) {
 	if d.open == nil {
 		d.open = make(map[*ask]struct{})
 	}
-	a.owed = d
+	a.owed.Store(d)
 	d.open[a] = struct{}{}
 }
 

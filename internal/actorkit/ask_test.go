@@ -169,3 +169,44 @@ func TestReplyWithoutAsker(t *testing.T) {
 		}
 	})
 }
+
+// An answer that was captured by one actor and adopted by another is owed by the other alone.
+func TestAdoptedAnswerIsOwedByTheAdopter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sys := newSystem(t)
+		of := func(f actorkit.Func) actorkit.Props {
+			return actorkit.Props{Kind: "test", New: func() actorkit.Actor { return f }}
+		}
+		adopter := spawn(t, sys, "adopter", of(func(c *actorkit.Context, msg any) {
+			switch m := msg.(type) {
+			case actorkit.Replier:
+				c.Adopt(m)
+			case string:
+				c.StopSelf()
+			}
+		}))
+		front := spawn(t, sys, "front", of(func(c *actorkit.Context, msg any) {
+			switch msg {
+			case "question":
+				c.Tell(adopter, c.Replier())
+			case "stop":
+				c.StopSelf()
+			}
+		}))
+		answer := make(chan error, 1)
+		go func() {
+			_, err := actorkit.Ask[int](t.Context(), front, "question")
+			answer <- err
+		}()
+		synctest.Wait()
+		tell(t, front, "stop")
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			t.Fatalf("the answer was failed by the actor that passed it on: %v", err)
+		default:
+		}
+		tell(t, adopter, "stop")
+		wantCode(t, <-answer, vakerr.ActorStopped)
+	})
+}

@@ -99,7 +99,7 @@ func (c *cell) handleAsk(a *ask) {
 	c.current = a
 	c.user.Receive(&c.ctx, a.msg)
 	c.current = nil
-	if a.owed == nil {
+	if a.owed.Load() == nil {
 		a.settle(vakerr.New(vakerr.Internal, "actor %q gives no answer to a %T", c.ref(), a.msg))
 	}
 }

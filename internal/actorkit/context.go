@@ -33,10 +33,26 @@ func (x *Context) Reply(v any) {
 // returns fails with internal_error.
 func (x *Context) Replier() Replier {
 	a := x.c.current
-	if a != nil && a.owed == nil && !a.settled.Load() {
+	if a != nil && a.owed.Load() == nil && !a.settled.Load() {
 		x.c.own().debts.add(a)
 	}
 	return Replier{a}
+}
+
+// Adopt takes over an answer that another actor captured and sent here: from now on the asker gets actor_stopped when this
+// actor stops first, and no longer when the other one does.
+func (x *Context) Adopt(r Replier) {
+	if r.a == nil {
+		return
+	}
+	before := r.a.owed.Load()
+	x.c.own().debts.add(r.a)
+	if before != nil && before != r.a.owed.Load() {
+		before.paid(r.a)
+	}
+	if r.a.settled.Load() {
+		x.c.own().debts.paid(r.a) // it was answered meanwhile
+	}
 }
 
 // Spawn starts a child. The kit makes the path unique, so a name may be used again at any time; whether two children of

@@ -3,7 +3,9 @@ package dispatch
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/turn"
 )
@@ -21,15 +23,17 @@ type Admission struct {
 	*turn.Admitted
 	View *turn.View
 
-	index   func() *turn.Index
-	offer   func() (Offer, error)
-	exposed func() (Offer, error)
+	index    func() *turn.Index
+	offer    func() (Offer, error)
+	listing  func() (Offer, error)
+	standing func() string
 }
 
 // Offer is a surface with everything rendered from it.
 type Offer struct {
 	Surface         turn.Surface
 	Tools           json.RawMessage // definitions: a JSON array
+	Digest          string          // of Tools
 	Interface       json.RawMessage // what a model is given, for the ledger
 	InterfaceDigest string
 }
@@ -41,7 +45,10 @@ func (a *Admission) Index() *turn.Index { return a.index() }
 func (a *Admission) Everything() (Offer, error) { return a.offer() }
 
 // Listing is what an MCP client may list: the tools and the servers' tools under their exposed names.
-func (a *Admission) Listing() (Offer, error) { return a.exposed() }
+func (a *Admission) Listing() (Offer, error) { return a.listing() }
+
+// Standing tells a model what it must do without; empty when nothing is wrong.
+func (a *Admission) Standing() string { return a.standing() }
 
 func newAdmission(view *turn.View, caller Caller) *Admission {
 	a := &Admission{View: view, Admitted: turn.Admit(turn.AdmitInput{
@@ -52,12 +59,16 @@ func newAdmission(view *turn.View, caller Caller) *Admission {
 	a.offer = sync.OnceValues(func() (Offer, error) {
 		return NewOffer(a.Admitted, turn.NewSurface(a.Admitted, turn.SurfaceInput{}), turn.FormatMCP)
 	})
-	a.exposed = sync.OnceValues(func() (Offer, error) {
+	a.listing = sync.OnceValues(func() (Offer, error) {
 		surface := turn.NewSurface(a.Admitted, turn.SurfaceInput{})
 		for _, x := range a.Exposed() {
 			surface.Loaded = append(surface.Loaded, x.Name)
 		}
 		return NewOffer(a.Admitted, surface, turn.FormatMCP)
+	})
+	a.standing = sync.OnceValue(func() string {
+		report := capability.NewReport(capability.ReportInput{Snapshot: view.Snapshot, Revoked: view.Revoked})
+		return report.Standing(a.Shows)
 	})
 	return a
 }
@@ -72,7 +83,7 @@ func NewOffer(a *turn.Admitted, s turn.Surface, format turn.Format) (Offer, erro
 	if err != nil {
 		return Offer{}, err
 	}
-	return Offer{s, tools, text, digest}, nil
+	return Offer{s, tools, capability.ContentDigest(tools), text, digest}, nil
 }
 
 // PromptSection is the standing part of a prompt: skills, servers and the catalogue of deferred tools. It does not change
@@ -96,22 +107,39 @@ func PromptSection(a *turn.Admitted, s turn.Surface) string {
 type Admissions struct {
 	mu    sync.Mutex // guards the next two; held for lookups only
 	view  *turn.View
-	known map[Caller]func() *Admission
+	known map[Caller]*admitting
 }
 
 // For returns the admission of caller in view. It may compute for milliseconds: call it from an effect.
 func (s *Admissions) For(view *turn.View, caller Caller) *Admission {
 	s.mu.Lock()
 	if s.view != view {
-		s.view, s.known = view, make(map[Caller]func() *Admission)
+		s.view, s.known = view, make(map[Caller]*admitting)
 	}
-	admit, ok := s.known[caller]
-	if !ok {
-		admit = sync.OnceValue(func() *Admission { return newAdmission(view, caller) })
-		s.known[caller] = admit
+	a := s.known[caller]
+	if a == nil {
+		a = &admitting{}
+		s.known[caller] = a
 	}
 	s.mu.Unlock()
-	return admit()
+	a.once.Do(func() { a.made.Store(newAdmission(view, caller)) })
+	return a.made.Load()
+}
+
+// Known returns what For made before; nil when it has not. It does not block.
+func (s *Admissions) Known(view *turn.View, caller Caller) *Admission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.known[caller]; s.view == view && a != nil {
+		return a.made.Load()
+	}
+	return nil
+}
+
+// admitting is one admission in the making.
+type admitting struct {
+	once sync.Once
+	made atomic.Pointer[Admission]
 }
 
 // Discovery is what one session has found by searching; calls of the session share it.
@@ -150,18 +178,17 @@ func (d *Discovery) repeated(query string) bool {
 	return d.searches.Repeated(query)
 }
 
-// bound is what an op may know of its turn.
+// Bound is what an op, or the expansion of a prompt, may know of a turn.
+func (a *Admission) Bound(d *Discovery) op.Bound { return bound{a, d} }
+
 type bound struct {
-	*turn.Admitted
-	admission *Admission
+	*Admission
 	discovery *Discovery
 }
 
-var _ op.Bound = bound{}
-
 // Search implements op.Bound.
 func (b bound) Search(query string, limit int) []op.Found {
-	hits := b.admission.Index().Search(query, limit)
+	hits := b.Index().Search(query, limit)
 	found := make([]op.Found, len(hits))
 	for i, h := range hits {
 		found[i] = op.Found{

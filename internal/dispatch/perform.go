@@ -86,7 +86,7 @@ func (r *run) effect(ctx context.Context) (op.Result, error) {
 	return o.Run(ctx, op.Call{
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
-		Bound:  bound{r.call.Admission.Admitted, r.call.Admission, r.call.Discovery},
+		Bound:  r.call.Admission.Bound(r.call.Discovery),
 		Commit: r.commit,
 	})
 }
@@ -111,12 +111,8 @@ func (r *run) finish(ctx context.Context, result op.Result) (op.Result, error) {
 	if err != nil {
 		return op.Result{}, err
 	}
-	chosen := r.hooks(hook.PostToolUse)
-	if len(chosen) == 0 {
-		return result, nil
-	}
-	decision, deliveries := r.Hooks.Run(ctx, chosen, r.hookInput(hook.PostToolUse, string(result.Content)))
-	if err := r.recordHooks(ctx, hook.PostToolUse, deliveries); err != nil {
+	decision, err := r.runHooks(ctx, hook.PostToolUse, string(result.Content))
+	if err != nil {
 		return op.Result{}, err
 	}
 	if text := decision.Annotation(); text != "" {
@@ -136,7 +132,8 @@ func (r *run) checkOutput(result op.Result) error {
 	if err := json.Unmarshal(result.Content, &structured); err != nil {
 		return vakerr.New(vakerr.OutputInvalid, "%s answered with something else than a tool result", r.target.Tool.ID).WithCause(err)
 	}
-	if err := r.Schemas.Get(r.target.Definition.OutputSchema).Check(structured.Content); err != nil {
+	wrong, err := r.Schemas.Get(r.target.Definition.OutputSchema).Violations(structured.Content)
+	if err != nil || len(wrong) > 0 {
 		return vakerr.New(vakerr.OutputInvalid, "the result of %s does not fit the schema it declares; it is withheld", r.target.Tool.ID).
 			WithRemedy("report it to the author of the tool").WithCause(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/hook"
+	"github.com/vak-actors/vak-actors/internal/hookrun"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/policy"
@@ -17,11 +17,6 @@ import (
 	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
-
-// Hooks runs hooks, one after another, and says what they came to. It blocks.
-type Hooks interface {
-	Run(ctx context.Context, hooks []*capability.Capability, in hook.Input) (hook.Decision, []hook.Delivery)
-}
 
 // Recorder writes what becomes of a call into its session's ledger, in order.
 type Recorder interface {
@@ -40,7 +35,7 @@ type Pipeline struct {
 	Gate      *turn.Gate
 	Ops       *op.Table
 	Schemas   *schema.Cache
-	Hooks     Hooks
+	Hooks     *hookrun.Runner
 	Spill     Spill
 
 	// Everything makes read-only calls durable before their effect, too (ledger durability "all").
@@ -147,67 +142,75 @@ func (r *run) authorize() error {
 }
 
 func (r *run) preHooks(ctx context.Context) error {
-	chosen := r.hooks(hook.PreToolUse)
-	if len(chosen) == 0 {
-		return nil
-	}
-	decision, deliveries := r.Hooks.Run(ctx, chosen, r.hookInput(hook.PreToolUse, ""))
-	if err := r.recordHooks(ctx, hook.PreToolUse, deliveries); err != nil {
+	decision, err := r.runHooks(ctx, hook.PreToolUse, "")
+	switch {
+	case err != nil:
 		return err
-	}
-	if decision.Block != nil {
+	case decision.Block != nil:
 		return decision.Block
-	}
-	if decision.Input == nil {
+	case decision.Input == nil:
 		return nil
 	}
-	repaired := r.target.Repaired
-	target, err := turn.Resolve(r.call.Admission.Admitted, r.target.Tool.ID.Name, decision.Input, r.call.removed)
+	target, err := r.resolve(decision.Input)
 	if err != nil {
 		return err
 	}
-	r.target, r.target.Repaired = target, repaired
+	target.Repaired = r.target.Repaired
+	r.target = target
 	return r.authorize()
 }
 
-func (r *run) hookInput(event hook.Event, text string) hook.Input {
-	return hook.Input{
-		Event: event, SessionID: r.call.Session, Cwd: r.Workspace, Text: text,
-		Tool: &hook.Tool{Name: r.target.Tool.ID.Name, Input: r.target.Arguments},
-	}
+// resolve is the first stage again, for arguments that a hook wrote.
+func (r *run) resolve(arguments json.RawMessage) (turn.Target, error) {
+	return turn.Resolve(r.call.Admission.Admitted, r.target.Tool.ID.Name, arguments, r.call.removed)
 }
 
-func (r *run) recordHooks(ctx context.Context, event hook.Event, deliveries []hook.Delivery) error {
+// runHooks asks the hooks of the turn that the event concerns, and records that they were asked.
+func (r *run) runHooks(ctx context.Context, event hook.Event, text string) (hook.Decision, error) {
+	if len(r.call.Admission.Hooks) == 0 {
+		return hook.Decision{}, nil
+	}
+	in := hook.Input{
+		Event: event, SessionID: r.call.Session, Text: text,
+		Tool: &hook.Tool{Name: r.target.Tool.ID.Name, Input: r.target.Arguments},
+	}
+	decision, deliveries := r.Hooks.Deliver(ctx, r.call.Admission.Hooks, in, func(input json.RawMessage) []policy.Request {
+		target, err := r.resolve(input)
+		if err != nil { // the next stage will say so; until then the hooks judge what was asked for
+			target = r.target
+		}
+		return r.requests(target)
+	})
 	for _, d := range deliveries {
 		body := ledger.HookRan{
 			Turn: r.call.Turn, Call: r.call.ID, Hook: d.Hook, Event: string(event),
-			Decision: d.Verdict.String(), DurationMicros: d.Duration.Microseconds(),
+			Decision: d.Verdict.String(), DurationMicros: d.Took.Microseconds(),
 		}
 		if d.Failure != "" {
 			failure := ledger.FailureOf(vakerr.New(vakerr.HookFailed, "%s", d.Failure))
 			body.Error = &failure
 		}
 		if err := r.rec.Record(ctx, body, false); err != nil {
-			return err
+			return decision, err
 		}
 	}
-	return nil
+	return decision, nil
 }
 
 func (r *run) checkArguments() error {
-	if err := r.Schemas.Get(r.target.Definition.InputSchema).Check(r.target.Arguments); err != nil {
+	if err := r.Schemas.Get(r.target.Definition.InputSchema).CheckArguments(r.target.Tool.ID.Name, r.target.Arguments); err != nil {
 		return err
 	}
 	if r.target.Observed == nil {
 		return nil
 	}
-	return r.Schemas.Get(r.target.Observed.InputSchema).Check(r.target.ServerArguments)
+	return r.Schemas.Get(r.target.Observed.InputSchema).CheckArguments(r.target.Server+"/"+r.target.ServerTool, r.target.ServerArguments)
 }
 
 // permit asks the permission engine in force now about the final arguments.
 func (r *run) permit() error {
 	engine := r.Gate.View().Policy.Engine
-	for _, req := range r.requests() {
+	for _, req := range r.requests(r.target) {
 		if refused := engine.Decide(req).Refusal(req); refused != nil {
 			return refused
 		}
@@ -215,10 +218,10 @@ func (r *run) permit() error {
 	return nil
 }
 
-// requests is the call as the permission engine is asked about it, one request a subject, paths relative to the
+// requests is a target as the permission engine is asked about it, one request a subject, paths relative to the
 // workspace. There is at least one.
-func (r *run) requests() []policy.Request {
-	all := r.target.Requests()
+func (r *run) requests(t turn.Target) []policy.Request {
+	all := t.Requests()
 	for i := range all {
 		if all[i].Kind == policy.SubjectPath {
 			all[i].Subject = r.relative(all[i].Subject)
@@ -240,19 +243,6 @@ func (r *run) relative(p string) string {
 
 // readOnly reports whether the call declares that it changes nothing.
 func (r *run) readOnly() bool { return r.target.Requests()[0].ReadOnly }
-
-// hooks are those of the turn that the event concerns, whichever subject of the call they match.
-func (r *run) hooks(event hook.Event) []*capability.Capability {
-	var chosen []*capability.Capability
-	for _, req := range r.requests() {
-		for _, h := range hook.Select(r.call.Admission.Hooks, event, req) {
-			if !slices.Contains(chosen, h) {
-				chosen = append(chosen, h)
-			}
-		}
-	}
-	return chosen
-}
 
 func (r *run) checkWritePath() error {
 	o, err := r.op()

@@ -33,6 +33,15 @@ type TurnBegan struct {
 	SetDigest       string           `json:"set_digest"`
 	Channel         string           `json:"channel,omitempty"`
 	Interface       string           `json:"interface,omitempty"` // digest of an InterfaceStored of this session
+	Implicit        bool             `json:"implicit,omitempty"`  // a burst of calls that named no turn
+	Loaded          []string         `json:"loaded,omitempty"`    // what readings and searches have loaded so far, in order
+	Deferred        []string         `json:"deferred,omitempty"`
+}
+
+// ToolsLoaded says which tools a search loaded for the rest of the session.
+type ToolsLoaded struct {
+	Turn  string   `json:"turn"`
+	Tools []string `json:"tools"`
 }
 
 // EpochChanged says what the session was told between two turns.

@@ -20,9 +20,13 @@ func Unknown(cause error) error {
 		WithCause(fmt.Errorf("%w: %w", errUnknown, cause))
 }
 
-// NotFound is session_not_found: no such session for this tenant.
+// NotFound is session_not_found: no such session for this tenant. An id that no session can have is not repeated.
 func NotFound(id SessionID) error {
-	return vakerr.New(vakerr.SessionNotFound, "there is no session %s", id).WithRemedy("open it, or list the sessions there are")
+	e := vakerr.New(vakerr.SessionNotFound, "there is no session %s", id)
+	if ValidateSessionID(id) != nil {
+		e = vakerr.New(vakerr.SessionNotFound, "there is no such session")
+	}
+	return e.WithRemedy("open it, or list the sessions there are")
 }
 
 // Exists is session_exists.

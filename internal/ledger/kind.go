@@ -14,6 +14,7 @@ const (
 	KindTurnBegan         Kind = "turn_began"
 	KindEpochChanged      Kind = "capability_epoch_changed"
 	KindInterfaceStored   Kind = "interface_stored"
+	KindToolsLoaded       Kind = "tools_loaded"
 	KindCallStarted       Kind = "call_started"
 	KindCallFinished      Kind = "call_finished"
 	KindCallRefused       Kind = "call_refused"
@@ -39,6 +40,9 @@ func (EpochChanged) Kind() Kind { return KindEpochChanged }
 
 // Kind of InterfaceStored.
 func (InterfaceStored) Kind() Kind { return KindInterfaceStored }
+
+// Kind of ToolsLoaded.
+func (ToolsLoaded) Kind() Kind { return KindToolsLoaded }
 
 // Kind of CallStarted.
 func (CallStarted) Kind() Kind { return KindCallStarted }
@@ -74,6 +78,7 @@ var decoders = map[Kind]func(json.RawMessage) (Body, error){
 	KindTurnBegan:         decodeAs[TurnBegan],
 	KindEpochChanged:      decodeAs[EpochChanged],
 	KindInterfaceStored:   decodeAs[InterfaceStored],
+	KindToolsLoaded:       decodeAs[ToolsLoaded],
 	KindCallStarted:       decodeAs[CallStarted],
 	KindCallFinished:      decodeAs[CallFinished],
 	KindCallRefused:       decodeAs[CallRefused],

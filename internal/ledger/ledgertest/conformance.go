@@ -67,28 +67,12 @@ func Must(t testing.TB, s ledger.Store, w ledger.Write) ledger.Head {
 // ReadAll reads and verifies the whole record of a session.
 func ReadAll(t testing.TB, s ledger.Store, tenant string, id ledger.SessionID) []ledger.Entry {
 	t.Helper()
-	info, err := s.Session(t.Context(), tenant, id)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []ledger.Entry
-	v := ledger.NewVerifier(tenant, id)
-	for {
-		some, err := s.Read(t.Context(), tenant, id, v.Head().Seq+1, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(some) == 0 {
-			break
-		}
-		for _, e := range some {
-			if err := v.Next(e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		all = append(all, some...)
-	}
-	if err := v.End(info.Head); err != nil {
+	_, err := ledger.Replay(t.Context(), s, tenant, id, func(e ledger.Entry) error {
+		all = append(all, e)
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -206,6 +190,10 @@ func otherTenant(t *testing.T, s ledger.Store) {
 	}
 	if diff := cmp.Diff(probe("GONE"), probe("MINE")); diff != "" {
 		t.Fatalf("a session of another tenant differs from a missing one (-missing +other):\n%s", diff)
+	}
+	// No id is one of foreign text, and none is repeated into an error.
+	if _, err := s.Session(t.Context(), "a", "x\nforged"); vakerr.CodeOf(err) != vakerr.SessionNotFound || strings.Contains(err.Error(), "forged") {
+		t.Fatalf("an impossible id: %v", err)
 	}
 	// The id is free for the other tenant, and the two records have nothing in common.
 	if other := Must(t, s, opening("b", "MINE")); other.Hash == head.Hash {

@@ -1,0 +1,224 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/lifecycle"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+func sessionProps(c *Config, directory actorkit.Ref, id string) actorkit.Props {
+	return actorkit.Props{
+		Kind: "session", Mailbox: 4096,
+		New: func() actorkit.Actor { return &session{Config: c, directory: directory, id: ledger.SessionID(id)} },
+	}
+}
+
+// session is one activation of one session.
+type session struct {
+	*Config
+	directory actorkit.Ref
+	id        ledger.SessionID
+	identity
+
+	awake   bool
+	waiting []command // arrived before the session was awake, or while a turn is being bound
+
+	head    ledger.Head // after everything submitted
+	last    time.Time   // of the last entry
+	memory  memory
+	opened  uint64 // turns and calls of this activation, for their ids
+	life    lifecycle.Session
+	bound   *boundTurn // the open turn; nil: none, or it is being bound
+	binding bool
+	calls   map[string]*inFlight
+}
+
+// inFlight is a call the session waits for.
+type inFlight struct {
+	ref   actorkit.Ref
+	reply actorkit.Replier
+}
+
+// Receive implements actorkit.Actor.
+func (s *session) Receive(c *actorkit.Context, msg any) {
+	switch m := msg.(type) {
+	case command:
+		c.Adopt(m.reply)
+		s.command(c, m)
+	case note:
+		s.note(c, m, c.Replier())
+	case finished:
+		s.onFinished(c, m)
+	case turnBound:
+		s.onBound(c, m)
+	case woke:
+		s.onWoke(c, m)
+	case failed:
+		s.fail(c, m.err)
+	case sleep:
+		s.sleep(c)
+	case left:
+		c.StopSelf()
+	case *protocol.Revoked:
+		s.revoked(c, m)
+	case actorkit.ChildStopped:
+		s.callEnded(c, m)
+	case actorkit.EffectPanicked:
+		s.fail(c, m.Reason)
+	}
+}
+
+// command wakes the session with the first command, holds commands back while a turn is being bound, and else handles
+// them.
+func (s *session) command(c *actorkit.Context, m command) {
+	if s.awake && !s.binding {
+		s.handle(c, m)
+		return
+	}
+	if len(s.waiting) >= maxWaiting {
+		m.reply.Reply(tooManyWaiting(string(s.id)))
+		return
+	}
+	s.waiting = append(s.waiting, m)
+	if !s.awake && len(s.waiting) == 1 {
+		open, _ := m.Message.(*sessionv1.OpenSession)
+		c.Go(func(ctx context.Context) any { return s.wake(ctx, s.id, open) })
+	}
+}
+
+func (s *session) onWoke(c *actorkit.Context, m woke) {
+	if m.err != nil {
+		s.fail(c, m.err)
+		return
+	}
+	s.awake, s.identity, s.head, s.memory, s.last = true, m.identity, m.head, m.memory, c.Now()
+	if first := s.waiting[0]; !m.resumed {
+		s.waiting = s.waiting[1:]
+		first.reply.Reply(&sessionv1.OpenSessionResult{Session: s.describe()})
+	}
+	s.resume(c)
+}
+
+// resume handles what waited, until a turn has to be bound again.
+func (s *session) resume(c *actorkit.Context) {
+	for len(s.waiting) > 0 && !s.binding {
+		m := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.handle(c, m)
+	}
+	if len(s.waiting) == 0 {
+		s.waiting = nil
+	}
+}
+
+func (s *session) handle(c *actorkit.Context, m command) {
+	switch msg := m.Message.(type) {
+	case *sessionv1.Dispatch:
+		s.dispatch(c, msg, m)
+	case *sessionv1.BeginTurn:
+		s.beginTurn(c, msg, m)
+	case *sessionv1.EndTurn:
+		s.endTurn(c, msg, m)
+	case *sessionv1.ListTools:
+		s.listTools(c, msg, m)
+	case *sessionv1.OpenSession:
+		s.reopen(msg, m)
+	case *sessionv1.GetSession:
+		m.reply.Reply(&sessionv1.GetSessionResult{Session: s.describe()})
+	case *sessionv1.CloseSession:
+		s.close(c, m)
+	default:
+		m.reply.Reply(vakerr.New(vakerr.InvalidRequest, "a session does not handle %T", m.Message))
+	}
+}
+
+// reopen answers an opening of a session that exists. It stays what it is.
+func (s *session) reopen(m *sessionv1.OpenSession, by command) {
+	if m.GetChannel() != "" && m.GetChannel() != s.caller.Channel {
+		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s belongs to the channel %s", s.id, s.caller.Channel).
+			WithRemedy("open another session for the channel %.64q", m.GetChannel()))
+		return
+	}
+	by.reply.Reply(&sessionv1.OpenSessionResult{Session: s.describe(), Resumed: true})
+}
+
+func (s *session) describe() *sessionv1.Session {
+	d := describe(ledger.SessionInfo{
+		Tenant: s.Tenant, ID: s.id, State: ledger.StateOpen, Head: s.head,
+		CreatedAt: s.created, LastAt: s.last, Attributes: s.attributes,
+	})
+	d.State, d.Epoch = "live", uint64(s.memory.told)
+	return d
+}
+
+// close ends the session for good. Its calls are given up.
+func (s *session) close(c *actorkit.Context, m command) {
+	s.life = s.life.Close()
+	s.cancelCalls(c, vakerr.New(vakerr.SessionClosed, "the session was closed"), nil)
+	self := c.Self()
+	s.append(c, true, func(err error) {
+		if err != nil {
+			m.reply.Reply(err)
+			return
+		}
+		m.reply.Reply(&sessionv1.CloseSessionResult{})
+		_ = self.Tell(left{})
+	}, ledger.SessionClosed{})
+}
+
+// left tells a session that its last entry is durable.
+type left struct{}
+
+// sleep passivates the session when nothing is open, else tells the directory that it stays.
+func (s *session) sleep(c *actorkit.Context) {
+	if !s.awake || s.binding || len(s.waiting) > 0 || !s.life.Quiet() {
+		c.Tell(s.directory, awake{string(s.id)})
+		return
+	}
+	self := c.Self()
+	s.append(c, false, func(err error) {
+		if err == nil {
+			_ = self.Tell(left{})
+		}
+	}, ledger.SessionPassivated{Reason: "idle"})
+}
+
+// fail ends this activation. The next command makes another one, which reads the ledger first.
+func (s *session) fail(c *actorkit.Context, err error) {
+	if vakerr.CodeOf(err) != vakerr.SessionNotFound && vakerr.CodeOf(err) != vakerr.SessionClosed {
+		c.Log().Error("a session's activation ends", slog.Any("error", err))
+	}
+	for _, m := range s.waiting {
+		m.reply.Reply(err)
+	}
+	for _, call := range s.calls {
+		call.reply.Reply(err)
+	}
+	c.StopSelf()
+}
+
+// revoked acts on a revocation that is in force already: what runs is cancelled where the operator asked for it, and the
+// record says that the open turn was touched.
+func (s *session) revoked(c *actorkit.Context, m *protocol.Revoked) {
+	id, err := capability.ParseID(m.GetId())
+	if err != nil || s.bound == nil {
+		return
+	}
+	if _, admitted := s.bound.admission.Get(id); !admitted {
+		return
+	}
+	s.append(c, false, s.orFail(c), ledger.CapabilityRevoked{Capability: id, Reason: m.GetReason()})
+	if m.GetCancelRunning() {
+		s.cancelCalls(c, vakerr.New(vakerr.CapabilityRevoked, "%s was revoked while the call ran: %s", id, m.GetReason()).
+			WithRemedy("do without it; the call may have had its effect"), &id)
+	}
+}

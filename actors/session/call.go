@@ -1,0 +1,84 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/dispatch"
+	"github.com/vak-actors/vak-actors/internal/turn"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// cancel gives a call up when it touches id; always for nil.
+type cancel struct {
+	cause *vakerr.Error
+	id    *capability.ID
+}
+
+// ControlMessage implements actorkit.Control.
+func (cancel) ControlMessage() {}
+
+// callProps describes the actor of one call.
+func callProps(call *caller) actorkit.Props {
+	return actorkit.Props{Kind: "call", Mailbox: 8, New: func() actorkit.Actor { return call }}
+}
+
+// caller is one dispatch in flight. It owns the goroutine on which the pipeline runs.
+type caller struct {
+	pipeline *dispatch.Pipeline
+	call     dispatch.Call
+	session  actorkit.Ref
+	//nolint:containedctx // of whoever waits for the result: when it ends the call is given up
+	asker   context.Context // nil: nobody gives up
+	timeout time.Duration   // 0: the tool's own limit
+
+	target turn.Target
+	effect actorkit.Effect
+}
+
+type ended struct{ outcome dispatch.Outcome }
+
+// Receive implements actorkit.Actor.
+func (r *caller) Receive(c *actorkit.Context, msg any) {
+	switch m := msg.(type) {
+	case actorkit.Started:
+		r.start(c)
+	case cancel:
+		if m.id == nil || slices.Contains(r.target.IDs, *m.id) {
+			r.effect.Cancel(m.cause)
+		}
+	case ended:
+		r.end(c, m.outcome)
+	case actorkit.EffectPanicked:
+		r.end(c, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call failed inside this program").
+			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)})
+	}
+}
+
+func (r *caller) start(c *actorkit.Context) {
+	target, refusal := r.call.Resolve()
+	r.target = target
+	record := recorder{r.session}
+	r.effect = c.Go(func(ctx context.Context) any {
+		if r.timeout > 0 {
+			limited, stop := context.WithTimeout(ctx, r.timeout)
+			defer stop()
+			ctx = limited
+		}
+		if r.asker != nil {
+			given, giveUp := context.WithCancelCause(ctx)
+			defer giveUp(nil)
+			defer context.AfterFunc(r.asker, func() { giveUp(context.Cause(r.asker)) })()
+			ctx = given
+		}
+		return ended{r.pipeline.Run(ctx, r.call, target, refusal, record)}
+	})
+}
+
+func (r *caller) end(c *actorkit.Context, outcome dispatch.Outcome) {
+	c.Tell(r.session, finished{r.call.ID, outcome})
+	c.StopSelf()
+}

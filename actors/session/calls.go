@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/dispatch"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/turn"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+	"github.com/vak-actors/vak-actors/internal/wire"
+)
+
+const maxArguments = 4 << 20 // bytes
+
+func (s *session) dispatch(c *actorkit.Context, m *sessionv1.Dispatch, by command) {
+	switch {
+	case len(m.GetArgumentsJson()) > maxArguments:
+		by.reply.Reply(vakerr.New(vakerr.TooLarge, "the arguments have %d bytes, at most %d are taken", len(m.GetArgumentsJson()), maxArguments))
+		return
+	case s.life.InFlight() >= maxCalls:
+		by.reply.Reply(vakerr.New(vakerr.TooMany, "%d calls of session %s are in flight", maxCalls, s.id).
+			WithRemedy("wait for results before calling more"))
+		return
+	}
+	if m.GetTurnId() == "" && s.life.Turn() == "" && !s.openBurst(c, by) {
+		return
+	}
+	life, err := s.life.Call(m.GetTurnId())
+	if err != nil {
+		by.reply.Reply(err)
+		return
+	}
+	s.life = life
+	s.start(c, m, by)
+}
+
+// openBurst binds an implicit turn to the current epoch. It returns false when the command has to wait for it: then it
+// is handled again once the turn is bound.
+func (s *session) openBurst(c *actorkit.Context, by command) bool {
+	view := s.Gate.View()
+	if view.Policy == nil {
+		by.reply.Reply(notReady())
+		return false
+	}
+	a := s.Admissions.Known(view, s.caller)
+	if a == nil {
+		s.binding = true
+		s.waiting = append([]command{by}, s.waiting...)
+		c.Go(func(context.Context) any {
+			s.Admissions.For(view, s.caller)
+			return turnBound{turn: &boundTurn{}, err: errAgain}
+		})
+		return false
+	}
+	offer, err := a.Everything()
+	if err != nil {
+		by.reply.Reply(err)
+		return false
+	}
+	s.life = s.life.Burst(s.nextID("t"))
+	s.bound = &boundTurn{
+		id: s.life.Turn(), admission: a, offer: offer, format: turn.FormatMCP,
+		discovery: dispatch.NewDiscovery(offer.Surface.Loaded),
+	}
+	s.recordTurn(c, turnBound{turn: s.bound})
+	return true
+}
+
+// errAgain says that an admission is made now, and the commands that wait can be handled.
+var errAgain = vakerr.New(vakerr.CapabilityUnavailable, "the set moved while a call began").WithRemedy("try again")
+
+func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) {
+	id := s.nextID("c")
+	call := dispatch.Call{
+		Tenant: s.Tenant, Session: string(s.id), Turn: s.bound.id, ID: id, Channel: s.caller.Channel,
+		Name: m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
+		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
+	}
+	ref, err := c.Spawn(id, callProps(&caller{
+		pipeline: s.Pipeline, call: call, session: c.Self(), asker: by.Asker,
+		timeout: time.Duration(m.GetTimeoutMs()) * time.Millisecond,
+	}))
+	if err != nil {
+		s.finish(c)
+		by.reply.Reply(err)
+		return
+	}
+	if s.calls == nil {
+		s.calls = make(map[string]*inFlight)
+	}
+	s.calls[id] = &inFlight{ref, by.reply}
+}
+
+// finished is the outcome of a call.
+type finished struct {
+	id      string
+	outcome dispatch.Outcome
+}
+
+func (s *session) onFinished(c *actorkit.Context, m finished) {
+	call := s.calls[m.id]
+	if call == nil {
+		return
+	}
+	delete(s.calls, m.id)
+	result := &sessionv1.DispatchResult{
+		CallId: m.id, ResultJson: m.outcome.Result.Content, Failed: m.outcome.Result.IsError,
+		Refusal: wire.Refusal(asError(m.outcome.Refusal)), Repaired: m.outcome.Repaired,
+	}
+	if s.bound != nil {
+		result.Epoch = uint64(s.bound.admission.Epoch)
+		if m.outcome.Refusal == nil && s.bound.offer.Surface.Misread(m.outcome.Tool) {
+			s.bound.misread = append(s.bound.misread, m.outcome.Tool)
+		}
+	}
+	result.Promoted, result.PromotedJson = s.promote(c, m.outcome.Result.Promote)
+	s.finish(c)
+	call.reply.Reply(result)
+}
+
+func asError(e *vakerr.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// finish notes the end of a call; the last one of a burst ends its turn.
+func (s *session) finish(c *actorkit.Context) {
+	burst := s.life.Turn()
+	life, ended := s.life.Finished()
+	s.life = life
+	if ended {
+		s.bound = nil
+		s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: burst})
+	}
+}
+
+// callEnded settles a call whose actor failed: it said nothing any more.
+func (s *session) callEnded(c *actorkit.Context, m actorkit.ChildStopped) {
+	if call := s.calls[m.Name]; call != nil && call.ref == m.Child {
+		s.onFinished(c, finished{m.Name, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call ended without an outcome").
+			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)}})
+	}
+}
+
+// cancelCalls gives up the calls that touch id, or all for nil.
+func (s *session) cancelCalls(c *actorkit.Context, cause *vakerr.Error, id *capability.ID) {
+	for _, call := range s.calls {
+		c.Tell(call.ref, cancel{cause, id})
+	}
+}

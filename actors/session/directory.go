@@ -1,0 +1,202 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// DirectoryProps describes one directory of a tenant's sessions.
+func DirectoryProps(c Config) actorkit.Props {
+	if c.IdleTTL <= 0 {
+		c.IdleTTL = DefaultIdleTTL
+	}
+	return actorkit.Props{
+		Kind: "sessions", Mailbox: 1 << 16,
+		New: func() actorkit.Actor { return &directory{Config: &c, live: make(map[string]*resident)} },
+	}
+}
+
+// directory is the only one to spawn, find and passivate its sessions.
+type directory struct {
+	*Config
+	live map[string]*resident
+}
+
+// resident is one session in memory.
+type resident struct {
+	ref     actorkit.Ref
+	used    time.Time // last command
+	leaving bool      // it was asked to passivate; its answer is outstanding
+	queue   []command // arrived while leaving
+}
+
+type (
+	sweep struct{}
+	sleep struct{}            // to a session: passivate if nothing is open
+	awake struct{ id string } // from a session: something is open, or was asked meanwhile
+)
+
+// sessionMessage is every command that names a session.
+type sessionMessage interface{ GetSessionId() string }
+
+// Receive implements actorkit.Actor.
+func (d *directory) Receive(c *actorkit.Context, msg any) {
+	switch m := msg.(type) {
+	case actorkit.Started, sweep:
+		d.sweep(c)
+	case actorkit.ChildStopped:
+		d.ended(c, m)
+	case awake:
+		d.stays(m.id)
+	case *protocol.Revoked:
+		for _, r := range d.live {
+			_ = r.ref.Tell(m)
+		}
+	case Command:
+		d.command(c, command{m, c.Replier()})
+	}
+}
+
+func (d *directory) command(c *actorkit.Context, m command) {
+	switch msg := m.Message.(type) {
+	case *sessionv1.ListSessions:
+		d.list(c, msg, m.reply)
+	case *sessionv1.GetSession:
+		d.describe(c, msg.GetSessionId(), m)
+	case sessionMessage:
+		d.route(c, msg.GetSessionId(), m)
+	default:
+		m.reply.Reply(vakerr.New(vakerr.InvalidRequest, "sessions do not handle %T", msg))
+	}
+}
+
+// route hands a command to its session, reviving it where it sleeps.
+func (d *directory) route(c *actorkit.Context, id string, m command) {
+	if err := ledger.ValidateSessionID(ledger.SessionID(id)); err != nil {
+		m.reply.Reply(err)
+		return
+	}
+	r := d.live[id]
+	if r == nil {
+		if r = d.spawn(c, id, m); r == nil {
+			return
+		}
+	}
+	r.used = c.Now()
+	if r.leaving {
+		if len(r.queue) >= maxWaiting {
+			m.reply.Reply(tooManyWaiting(id))
+			return
+		}
+		r.queue = append(r.queue, m)
+		return
+	}
+	if err := r.ref.Tell(m); err != nil {
+		m.reply.Reply(err)
+	}
+}
+
+func (d *directory) spawn(c *actorkit.Context, id string, m command) *resident {
+	ref, err := c.Spawn(id, sessionProps(d.Config, c.Self(), id))
+	if err != nil {
+		m.reply.Reply(err)
+		return nil
+	}
+	r := &resident{ref: ref}
+	d.live[id] = r
+	return r
+}
+
+// ended forgets a session that left memory, and revives it at once when somebody asked for it meanwhile.
+func (d *directory) ended(c *actorkit.Context, m actorkit.ChildStopped) {
+	r := d.live[m.Name]
+	if r == nil || r.ref != m.Child {
+		return
+	}
+	delete(d.live, m.Name)
+	for _, waiting := range r.queue {
+		d.route(c, m.Name, waiting)
+	}
+}
+
+func (d *directory) stays(id string) {
+	r := d.live[id]
+	if r == nil || !r.leaving {
+		return
+	}
+	r.leaving = false
+	queue := r.queue
+	r.queue = nil
+	for _, m := range queue {
+		if err := r.ref.Tell(m); err != nil {
+			m.reply.Reply(err)
+		}
+	}
+}
+
+// sweep asks sessions that nobody used for a while to leave. It runs four times per idle time.
+func (d *directory) sweep(c *actorkit.Context) {
+	limit := c.Now().Add(-d.IdleTTL)
+	for _, r := range d.live {
+		if !r.leaving && r.used.Before(limit) && r.ref.Tell(sleep{}) == nil {
+			r.leaving = true
+		}
+	}
+	c.After(d.IdleTTL/4, sweep{})
+}
+
+// describe answers from memory where the session is there, else from the store; asking revives nothing.
+func (d *directory) describe(c *actorkit.Context, id string, m command) {
+	if r := d.live[id]; r != nil && !r.leaving {
+		if err := r.ref.Tell(m); err != nil {
+			m.reply.Reply(err)
+		}
+		return
+	}
+	c.Go(func(ctx context.Context) any {
+		info, err := d.Ledger.Session(ctx, d.Tenant, ledger.SessionID(id))
+		if err != nil {
+			m.reply.Reply(err)
+			return nil
+		}
+		m.reply.Reply(&sessionv1.GetSessionResult{Session: describe(info)})
+		return nil
+	})
+}
+
+const defaultPage = 100
+
+func (d *directory) list(c *actorkit.Context, m *sessionv1.ListSessions, reply actorkit.Replier) {
+	page := ledger.Page{After: ledger.SessionID(m.GetAfter()), Limit: int(m.GetLimit())}
+	if page.Limit == 0 {
+		page.Limit = defaultPage
+	}
+	c.Go(func(ctx context.Context) any {
+		infos, err := d.Ledger.Sessions(ctx, d.Tenant, page)
+		if err != nil {
+			reply.Reply(err)
+			return nil
+		}
+		result := &sessionv1.ListSessionsResult{}
+		for _, info := range infos {
+			result.Sessions = append(result.Sessions, describe(info))
+		}
+		if len(infos) == ledger.Limit(page.Limit, ledger.MaxPage) {
+			result.Next = string(infos[len(infos)-1].ID)
+		}
+		reply.Reply(result)
+		return nil
+	})
+}
+
+func tooManyWaiting(id string) error {
+	return vakerr.New(vakerr.QueueFull, "%d messages wait for session %s already", maxWaiting, id).
+		WithRemedy("wait for earlier answers before asking more")
+}
