@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/ledger/ledgertest"
 )
 
 // filler makes bodies of about 600 bytes.
@@ -21,7 +22,7 @@ func benchEntry(b testing.TB, head ledger.Head) (ledger.Entry, ledger.Head) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	for _, sessions := range []int{1, 64, 256} {
+	for _, sessions := range []int{1, 64} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) { benchAppend(b, sessions) })
 	}
 }
@@ -99,4 +100,41 @@ func BenchmarkOpenActivate(b *testing.B) {
 	}
 	group.Wait()
 	b.ReportMetric(float64(b.N)/(b.Elapsed()-opened).Seconds(), "activations/s")
+}
+
+// BenchmarkRead reads, and searches, a session of 10,000 entries of about 600 bytes.
+func BenchmarkRead(b *testing.B) {
+	s := open(b, b.TempDir())
+	head := ledgertest.Must(b, s, opening("s"))
+	const entries = 10_000
+	for head.Seq < entries {
+		w := ledger.Append{Tenant: "t", On: head}
+		for range 100 {
+			e, next := benchEntry(b, head)
+			w.Entries, head = append(w.Entries, e), next
+		}
+		ledgertest.Must(b, s, w)
+	}
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			for from := uint64(1); from <= entries; {
+				some, err := s.Read(b.Context(), "t", "s", from, 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				from += uint64(len(some))
+			}
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		q, err := ledger.ParseQuery("nowhere")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if found, err := s.Search(b.Context(), "t", "s", q, 0); err != nil || len(found) > 0 {
+				b.Fatal(found, err)
+			}
+		}
+	})
 }

@@ -154,3 +154,23 @@ func TestACanceledCommitWritesNothing(t *testing.T) {
 		t.Fatalf("session: %v, want session_not_found", err)
 	}
 }
+
+// endsWhenAsked is a context that ends right after it was first asked whether it has.
+type endsWhenAsked struct {
+	context.Context
+	end func()
+}
+
+func (c endsWhenAsked) Err() error {
+	err := c.Context.Err()
+	c.end()
+	return err
+}
+
+func TestACommitThatBeganIsNotInterrupted(t *testing.T) {
+	s := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	if out := s.Commit(endsWhenAsked{ctx, cancel}, []ledger.Write{opening("s")})[0]; out.Err != nil {
+		t.Fatalf("outcome %v, want the session opened", out.Err)
+	}
+}
