@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 )
 
 // Declaration is what a reader found: a capability as its author described it. It says nothing about whether the
@@ -76,8 +77,8 @@ func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, fmt.Errorf("more than one JSON value")
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something stands after the JSON value")
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -167,7 +167,7 @@ type Finding struct {
 func (r *Report) Findings() []Finding {
 	var all []Finding
 	for _, row := range r.Capabilities {
-		if row.Reason != "" {
+		if !row.Usable || row.Reason != "" {
 			all = append(all, Finding{row.ID, row.Status, row.Remedy})
 		}
 	}
