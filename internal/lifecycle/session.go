@@ -10,7 +10,7 @@ import (
 // session may be put to sleep. It is a value; every step returns the next one. The zero value is an open session without
 // a turn.
 //
-// A turn is explicit (BeginTurn to EndTurn) or implicit: a burst of calls that name no turn. An implicit turn binds the
+// A turn is explicit (Begin to End) or implicit: a burst of calls that name no turn. An implicit turn binds the
 // epoch current at its first call and ends when the last call in flight has finished, so that a protocol without turns
 // still sees no set change under a burst.
 type Session struct {
@@ -56,24 +56,30 @@ func (s Session) Begin(id string) (Session, error) {
 	return s, nil
 }
 
-// Call begins a call of turn, or of the burst when turn is empty; id is the id of the implicit turn it opens when there
-// is no open one. It reports whether it did. Errors: session_closed, turn_ended, turn_not_found.
-func (s Session) Call(turn, id string) (next Session, opened bool, err error) {
+// Burst opens an implicit turn for a call that names none while none is open.
+func (s Session) Burst(id string) Session {
+	if s.closed || s.turn != "" {
+		return s
+	}
+	s.turn, s.implicit, s.calls = id, true, 0
+	return s
+}
+
+// Call begins a call of turn; an empty turn joins the open one. Errors: session_closed, turn_ended, turn_not_found.
+func (s Session) Call(turn string) (Session, error) {
 	switch {
 	case s.closed:
-		return s, false, closedError()
-	case turn == "" && s.turn == "":
-		s.turn, s.implicit, s.calls, opened = id, true, 0, true
-	case turn == "":
-	case turn != s.turn && slices.Contains(s.ended, turn):
-		return s, false, vakerr.New(vakerr.TurnEnded, "turn %s has ended", turn).WithRemedy("begin a new turn")
-	case turn != s.turn:
-		return s, false, vakerr.New(vakerr.TurnNotFound, "this session has no open turn %.80q", turn).
+		return s, closedError()
+	case turn == "" && s.turn != "", turn != "" && turn == s.turn:
+	case slices.Contains(s.ended, turn):
+		return s, vakerr.New(vakerr.TurnEnded, "turn %s has ended", turn).WithRemedy("begin a new turn")
+	default:
+		return s, vakerr.New(vakerr.TurnNotFound, "this session has no open turn %.80q", turn).
 			WithRemedy("begin a turn, and use the id it returns")
 	}
 	s.calls++
 	s.inFlight++
-	return s, opened, nil
+	return s, nil
 }
 
 // Finished notes the end of a call and reports whether that ends the implicit turn.

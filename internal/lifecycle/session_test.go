@@ -22,9 +22,8 @@ func TestExplicitTurn(t *testing.T) {
 	if _, err := s.Begin("t2"); !is(err, vakerr.TurnOpen) {
 		t.Errorf("a second turn: %v", err)
 	}
-	s, opened, err := s.Call("t1", "unused")
-	if err != nil || opened {
-		t.Fatalf("call: %v, opened %v", err, opened)
+	if s, err = s.Burst("b1").Call("t1"); err != nil || s.Turn() != "t1" {
+		t.Fatalf("call: %v, turn %q", err, s.Turn())
 	}
 	s, ended := s.Finished()
 	if ended || s.Turn() != "t1" || s.Calls() != 1 {
@@ -39,10 +38,10 @@ func TestExplicitTurn(t *testing.T) {
 	if _, err := s.End("t1"); !is(err, vakerr.TurnEnded) {
 		t.Errorf("a second end: %v", err)
 	}
-	if _, _, err := s.Call("t1", ""); !is(err, vakerr.TurnEnded) {
+	if _, err := s.Call("t1"); !is(err, vakerr.TurnEnded) {
 		t.Errorf("a call of an ended turn: %v", err)
 	}
-	if _, _, err := s.Call("t9", ""); !is(err, vakerr.TurnNotFound) {
+	if _, err := s.Call("t9"); !is(err, vakerr.TurnNotFound) {
 		t.Errorf("a call of an unknown turn: %v", err)
 	}
 }
@@ -50,10 +49,15 @@ func TestExplicitTurn(t *testing.T) {
 // A burst of calls is one turn, from the first until none is in flight.
 func TestBurst(t *testing.T) {
 	var s Session
-	s, first, _ := s.Call("", "b1")
-	s, second, err := s.Call("", "b2")
-	if err != nil || !first || second || s.Turn() != "b1" || !s.Implicit() || s.Calls() != 2 {
-		t.Fatalf("burst: %v, %v %v, %+v", err, first, second, s)
+	if _, err := s.Call(""); !is(err, vakerr.TurnNotFound) {
+		t.Errorf("a call of no turn: %v", err)
+	}
+	s, err := s.Burst("b1").Call("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = s.Burst("b2").Call(""); err != nil || s.Turn() != "b1" || !s.Implicit() || s.Calls() != 2 {
+		t.Fatalf("burst: %v, %+v", err, s)
 	}
 	if _, err := s.Begin("t1"); !is(err, vakerr.TurnOpen) {
 		t.Errorf("an explicit turn beside a burst: %v", err)
@@ -68,7 +72,7 @@ func TestBurst(t *testing.T) {
 	if s, ended = s.Finished(); !ended || !s.Quiet() {
 		t.Errorf("a burst did not end with its last call: %+v", s)
 	}
-	if _, opened, _ := s.Call("", "b3"); !opened {
+	if s.Burst("b3").Turn() != "b3" {
 		t.Error("the next call opens no turn")
 	}
 }
@@ -80,7 +84,7 @@ func TestClosed(t *testing.T) {
 	if _, err := s.Begin("t2"); !is(err, vakerr.SessionClosed) {
 		t.Errorf("begin: %v", err)
 	}
-	if _, _, err := s.Call("", "b"); !is(err, vakerr.SessionClosed) {
+	if _, err := s.Burst("b").Call(""); !is(err, vakerr.SessionClosed) {
 		t.Errorf("call: %v", err)
 	}
 	if _, err := s.End("t1"); !is(err, vakerr.SessionClosed) {
@@ -108,12 +112,15 @@ func TestSessionProperties(t *testing.T) {
 				}
 				s = next
 			case 1, 2:
-				next, opened, err := s.Call(named, id)
+				if named == "" {
+					s = s.Burst(id)
+				}
+				next, err := s.Call(named)
 				switch {
 				case err == nil:
 					inFlight++
-					if named != "" && ended[named] || named != "" && named != next.Turn() || opened != (s.Turn() == "") {
-						t.Fatalf("a call of %q joined %q, opened %v", named, next.Turn(), opened)
+					if named != "" && (ended[named] || named != next.Turn()) || next.Turn() != s.Turn() {
+						t.Fatalf("a call of %q joined %q", named, next.Turn())
 					}
 				case next.Turn() != s.Turn() || named == "":
 					t.Fatalf("a refused call changed the turn, or an unnamed one was refused: %v", err)
