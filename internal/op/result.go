@@ -38,6 +38,11 @@ func Text(s string) Result {
 	return Result{Content: encode(callToolResult{Content: []textBlock{{"text", s}}})}
 }
 
+// ErrorText is a tool's own failure, told in one text.
+func ErrorText(s string) Result {
+	return Result{IsError: true, Content: encode(callToolResult{Content: []textBlock{{"text", s}}, IsError: true})}
+}
+
 // Refusal is how an error is told to a model and to an agent loop.
 type Refusal struct {
 	Code         vakerr.Code `json:"code"`

@@ -53,11 +53,3 @@ func (r *Root) writeNew(name string, data []byte, perm fs.FileMode, umask bool) 
 	// A rename that no sync precedes may survive a crash without the data.
 	return errors.Join(err, f.Sync(), f.Close())
 }
-
-// Remove deletes a file.
-func (r *Root) Remove(rel string) error {
-	if err := r.root.Remove(rel); err != nil {
-		return failure(rel, err)
-	}
-	return nil
-}
