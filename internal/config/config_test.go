@@ -140,6 +140,7 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ name, text, code, says string }{
 		{"syntax", "listen = \"a\"\nx = = 1\n", "config_syntax:2", "TOML"},
 		{"key twice", "listen = \"a\"\nlisten = \"b\"\n", "config_syntax:2", "TOML"},
+		{"too many keys", strings.Repeat("x.y = 1\n", 20_001), "config_too_many:0", "20000 keys"},
 		{"unknown key, nearest named", "[reconcile]\n\ntikc = \"1s\"\n", "config_unknown_key:3", "did you mean tick"},
 		{"unknown key, none near", "[reconcile]\nxyzzyplugh = 1\n", "config_unknown_key:2", "known keys: debounce, tick"},
 		{"unknown section", "[permisions]\nmode = \"x\"\n", "config_unknown_key:1", "did you mean permissions"},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -26,11 +27,21 @@ type document struct {
 	settings []Setting
 }
 
+// maxKeys bounds the keys of one file. The parser compares every key with its siblings, so that its time grows with the
+// square of their number.
+const maxKeys = 20_000
+
+const unreadHint = "until then nothing of this file is taken, and every call is denied unless an earlier version was read"
+
 const pathSep = "\x00"
 
 // newDocument parses text. It reports false, and a problem, when the text is no TOML.
 func newDocument(path string, text []byte) (*document, bool) {
 	d := &document{path: path}
+	if keys := d.index(text); keys > maxKeys {
+		d.report(capability.SeverityError, "config_too_many", 0, fmt.Sprintf("the file has more than %d keys", maxKeys), "remove what is not needed; "+unreadHint)
+		return d, false
+	}
 	if err := toml.Unmarshal(text, &d.values); err != nil {
 		line, detail := 0, "it cannot be read"
 		var syntax *toml.DecodeError
@@ -39,10 +50,9 @@ func newDocument(path string, text []byte) (*document, bool) {
 			detail = strings.TrimPrefix(syntax.Error(), "toml: ")
 		}
 		d.report(capability.SeverityError, "config_syntax", line, "this is no valid TOML: "+detail,
-			"repair the line; until then nothing of this file is taken, and every call is denied unless an earlier version was read")
+			"repair the line; "+unreadHint)
 		return d, false
 	}
-	d.index(text)
 	return d, true
 }
 
@@ -62,8 +72,8 @@ func (d *document) lineOf(path ...string) int {
 	return 0
 }
 
-// index walks the syntax of a text that is known to be valid.
-func (d *document) index(text []byte) {
+// index notes the line of every key, up to the first error of syntax, and returns how many there are.
+func (d *document) index(text []byte) (keys int) {
 	ix := indexer{lines: map[string]int{}, counts: map[string]int{}}
 	for i, b := range text {
 		if b == '\n' {
@@ -86,16 +96,20 @@ func (d *document) index(text []byte) {
 		}
 	}
 	d.lines = ix.lines
+	return ix.keysSeen
 }
 
 type indexer struct {
 	lines  map[string]int
 	counts map[string]int // elements seen of each array of tables
 	ends   []int          // offsets of the line ends
+
+	keysSeen int
 }
 
 // keys returns the path of a key below table and notes the line of every part of it.
 func (ix *indexer) keys(table []string, it unstable.Iterator) []string {
+	ix.keysSeen++
 	path := slices.Clone(table)
 	for it.Next() {
 		part := string(it.Node().Data)

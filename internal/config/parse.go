@@ -15,7 +15,7 @@ const (
 	maxServers  = 512
 	maxHooks    = 256
 	maxChannels = 256
-	maxTenants  = 10_000
+	maxTenants  = 5000
 )
 
 // Parse reads the text of a vak.toml. path is how problems name the file. The configuration is complete whatever the
@@ -36,6 +36,13 @@ func Parse(path string, text []byte) (Config, []capability.Problem) {
 // Default is the configuration of a workspace without a vak.toml.
 func Default() Config {
 	c, _ := Parse("", nil)
+	return c
+}
+
+// Closed is the configuration of a workspace whose vak.toml exists and was never read: every call is denied.
+func Closed() Config {
+	c := Default()
+	c.Unreadable, c.Permissions = true, denyAll()
 	return c
 }
 

@@ -307,11 +307,19 @@ func (s *section) entries(most int, consequence string) []*section {
 // name is the last key of the section's path.
 func (s *section) name() string { return s.path[len(s.path)-1] }
 
+// maxUnknown bounds how many unknown keys of one table are named: a table with more is of another kind.
+const maxUnknown = 20
+
 // close reports every key that nobody asked for.
 func (s *section) close() {
+	unknown := 0
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		if slices.Contains(s.known, key) {
 			continue
+		}
+		if unknown++; unknown > maxUnknown {
+			s.fail("config_unknown_key", "", "more unknown keys "+s.label()+" are not listed", "remove them, or correct their spelling")
+			return
 		}
 		hint := "known keys: " + strings.Join(slices.Sorted(slices.Values(s.known)), ", ")
 		if near := nearest(key, s.known); near != "" {

@@ -1,0 +1,222 @@
+package declare
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxRepairs bounds how many lines of one file are repaired.
+const maxRepairs = 8
+
+// maxKeys bounds the top-level keys of one file.
+const maxKeys = 512
+
+// metadata is the frontmatter of a document: its top-level keys in order.
+type metadata struct {
+	fields []field
+}
+
+type field struct {
+	key    string
+	value  *yaml.Node
+	line   int    // of the file
+	source string // what stands after the colon on that line, as written
+}
+
+func (m metadata) get(key string) (field, bool) {
+	i := slices.IndexFunc(m.fields, func(f field) bool { return f.key == key })
+	if i < 0 {
+		return field{}, false
+	}
+	return m.fields[i], true
+}
+
+// restricting are the keys that narrow what a document may do. They are never repaired by guess: a reading that is
+// wrong in one letter could widen them.
+var restricting = []string{"allowed-tools", "allowed_tools", "disallowed-tools", "tools", "disable-model-invocation", "user-invocable"}
+
+// readMetadata parses the text between the fences. Where the whole is no YAML, the entries that are none on their own
+// are found, and each that is one line is read as the plain text its author meant (a warning says so); a text that
+// needs more is an error.
+func (r *reporter) readMetadata(front []byte) (metadata, bool) {
+	if f := conflictMark(front); f != nil {
+		r.fault(f)
+		return metadata{}, false
+	}
+	node, err := parseYAML(front)
+	if err != nil {
+		repaired, keys, f := repair(front)
+		if f != nil {
+			r.fault(f)
+			return metadata{}, false
+		}
+		if node, err = parseYAML(repaired); err != nil {
+			r.error("frontmatter_yaml", 1+errorLine(err), "the metadata is no YAML: "+errorText(err), "repair the line; every key needs the form key: value")
+			return metadata{}, false
+		}
+		for _, k := range keys {
+			r.warn("frontmatter_repaired", k.line, fmt.Sprintf("the value of %s is no YAML and was read as plain text", k.name), "put the value into quotes")
+		}
+	}
+	return r.fields(node, front)
+}
+
+// fields checks that the metadata is a mapping of distinct names.
+func (r *reporter) fields(node *yaml.Node, front []byte) (metadata, bool) {
+	if node == nil {
+		return metadata{}, true
+	}
+	if node.Kind != yaml.MappingNode {
+		r.error("frontmatter_yaml", 1+node.Line, "the metadata is no list of key: value lines", "write it as key: value lines")
+		return metadata{}, false
+	}
+	if len(node.Content) > 2*maxKeys {
+		r.error("frontmatter_yaml", 1+node.Content[2*maxKeys].Line, fmt.Sprintf("the metadata has more than %d keys", maxKeys), "remove what is not needed")
+		return metadata{}, false
+	}
+	lines := bytes.Split(front, []byte("\n"))
+	var m metadata
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			r.error("frontmatter_yaml", 1+key.Line, "a key of the metadata is no text", "write it as key: value")
+			return metadata{}, false
+		}
+		if first, twice := m.get(key.Value); twice {
+			r.error("frontmatter_duplicate", 1+key.Line, fmt.Sprintf("%s is written twice, on line %d too", quoted(key.Value), first.line),
+				"remove one of the two; nobody can say which was meant")
+			return metadata{}, false
+		}
+		f := field{key: key.Value, value: value, line: 1 + key.Line}
+		if key.Line >= 1 && key.Line <= len(lines) {
+			_, source, _ := strings.Cut(string(lines[key.Line-1]), ":")
+			f.source = strings.TrimSpace(source)
+		}
+		if value.Kind == yaml.AliasNode {
+			f.value = value.Alias
+		}
+		m.fields = append(m.fields, f)
+	}
+	return m, true
+}
+
+// parseYAML parses one document to its top node, nil for an empty one. Tags of applications are refused: other readers
+// refuse them or run them.
+func parseYAML(text []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	if at := foreignTag(doc.Content[0]); at != nil {
+		return nil, fmt.Errorf("yaml: line %d: a tag of an application", at.Line)
+	}
+	return doc.Content[0], nil
+}
+
+func foreignTag(n *yaml.Node) *yaml.Node {
+	if n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!") || strings.HasPrefix(n.Tag, "!!python") {
+		return n
+	}
+	for _, c := range n.Content {
+		if at := foreignTag(c); at != nil {
+			return at
+		}
+	}
+	return nil
+}
+
+// errorLine is the 1-based line, within the metadata, that the YAML parser names; 1 where it names none.
+func errorLine(err error) int {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
+			return n
+		}
+	}
+	return 1
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+func errorText(err error) string {
+	var types *yaml.TypeError
+	if errors.As(err, &types) {
+		return "it is of another type"
+	}
+	return yamlLine.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+}
+
+type repairedKey struct {
+	name string
+	line int
+}
+
+var topLevelKey = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.-]*):(?:[ \t]+(.*))?$`)
+
+// repair finds the entries that are no YAML on their own and puts the values of those that are one line into quotes.
+func repair(front []byte) ([]byte, []repairedKey, *fault) {
+	lines := strings.Split(strings.TrimRight(string(front), "\n"), "\n")
+	var keys []repairedKey
+	for start := 0; start < len(lines); {
+		end := start + 1
+		for end < len(lines) && !topLevelKey.MatchString(lines[end]) {
+			end++
+		}
+		entry := strings.Join(lines[start:end], "\n") + "\n"
+		if _, err := parseYAML([]byte(entry)); err != nil && !strings.Contains(err.Error(), "unknown anchor") {
+			name, quotedLine, ok := quoteLine(lines[start])
+			at := start + 2 // of the file: the fence stands before
+			switch {
+			case !ok || strings.TrimSpace(strings.Join(lines[start+1:end], "")) != "":
+				return nil, nil, &fault{
+					"frontmatter_yaml", at + errorLine(err) - 1, "the metadata is no YAML: " + errorText(err),
+					"put the value into quotes, or write it as a block after >-",
+				}
+			case slices.Contains(restricting, name):
+				return nil, nil, &fault{
+					"frontmatter_yaml", at, fmt.Sprintf("%s is no YAML, and what restricts is not guessed: %s", name, errorText(err)), "put the value into quotes",
+				}
+			case len(keys) == maxRepairs:
+				return nil, nil, &fault{"frontmatter_yaml", at, fmt.Sprintf("more than %d lines of the metadata are no YAML", maxRepairs), "put their values into quotes"}
+			}
+			lines[start] = quotedLine
+			keys = append(keys, repairedKey{name, at})
+		}
+		start = end
+	}
+	return []byte(strings.Join(lines, "\n") + "\n"), keys, nil
+}
+
+// quoteLine puts the value of a key: value line into single quotes. Block scalars and anchors are left alone.
+func quoteLine(line string) (name, fixed string, ok bool) {
+	m := topLevelKey.FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
+	}
+	value := strings.TrimSpace(m[2])
+	if value == "" || value[0] == '|' || value[0] == '>' {
+		return m[1], "", false
+	}
+	return m[1], m[1] + ": '" + strings.ReplaceAll(value, "'", "''") + "'", true
+}
+
+// conflictMark finds the marks of an unfinished merge.
+func conflictMark(front []byte) *fault {
+	line := 1
+	for text := range bytes.Lines(front) {
+		line++
+		if bytes.HasPrefix(text, []byte("<<<<<<< ")) || bytes.HasPrefix(text, []byte(">>>>>>> ")) {
+			return &fault{"frontmatter_conflict", line, "the metadata holds the marks of an unfinished merge", "finish the merge"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package declare
+
+import (
+	"io/fs"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// The files and folders of a workspace, in order of precedence within a kind.
+const (
+	configFile = "vak.toml"
+	mcpFile    = ".mcp.json"
+)
+
+var (
+	skillRoots   = []string{"skills", ".agents/skills", ".claude/skills"}
+	commandRoots = []string{"commands", ".claude/commands"}
+	parents      = []string{".agents", ".claude"}
+)
+
+// Options configure a Scanner. The zero value works.
+type Options struct {
+	// LookupSecret resolves a placeholder for Server.SecretDigest; nil: nobody can, and the digests stay empty. It is
+	// called by Scan on its goroutine, for every placeholder in every pass, and must not block.
+	LookupSecret func(name string) (value string, found bool)
+
+	// SecretKey keys Server.SecretDigest. It must stay the same for as long as digests are compared; default none.
+	SecretKey []byte
+
+	// Limits bound what is read until vak.toml says otherwise; zero: config.DefaultLimits.
+	Limits config.Limits
+}
+
+// Result is what a workspace declares.
+type Result struct {
+	// Revision rises when anything below differs from the Result before. Two Results of one Scanner with one Revision
+	// share everything.
+	Revision uint64
+
+	Declarations []capability.Declaration // in order of ids, each id once
+	Problems     []capability.Problem     // in order of paths
+	Shadowed     []Shadow                 // in order of ids
+	Config       config.Config            // of vak.toml; a version that was read before while the file is broken
+	Watch        []string                 // folders in which an edit matters, relative, sorted; those that exist
+}
+
+// Shadow is a declaration that is not used because another of its name, or the same file by another path, comes first.
+type Shadow struct {
+	ID     capability.ID
+	Source string // where it stands
+	By     string // source of the one that is used
+}
+
+// Scanner reads a workspace again and again. Use it from one goroutine.
+type Scanner struct {
+	opts Options
+	tree tree
+
+	goodConfig, goodMCP *product // the last version that could be read as a whole
+
+	last     Result
+	products []*product           // of the last result, in order of precedence
+	notes    []capability.Problem // of the last result: problems of folders and links
+	aliases  []Shadow             // of the last result: one folder found twice
+	roots    []string             // of the last result: the roots and parents that exist
+	secrets  []string             // of the last result: digest per server, in order
+}
+
+// NewScanner returns a Scanner that has read nothing yet.
+func NewScanner(opts Options) *Scanner {
+	if opts.Limits == (config.Limits{}) {
+		opts.Limits = config.DefaultLimits()
+	}
+	return &Scanner{opts: opts}
+}
+
+// Scan reads the workspace. now is the present time, to be compared with the times of files. The error is a
+// vakerr.WorkspaceUnreadable, and the Result then the one before: a folder that is gone declares nothing to be removed.
+func (s *Scanner) Scan(fsys fs.FS, now time.Time) (Result, error) {
+	if info, err := fs.Stat(fsys, "."); err != nil || !info.IsDir() {
+		return s.last, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace folder cannot be read").
+			WithRemedy("see that the folder exists and is readable for the user of this program").WithCause(err)
+	}
+	w := s.walk(fsys, now)
+	secrets := s.digests(w.products)
+	if s.last.Revision > 0 && !s.tree.moved && slices.Equal(w.products, s.products) && slices.Equal(w.notes, s.notes) &&
+		slices.Equal(w.aliases, s.aliases) && slices.Equal(w.roots, s.roots) && slices.Equal(secrets, s.secrets) {
+		return s.last, nil
+	}
+	s.products, s.notes, s.aliases, s.roots, s.secrets = w.products, w.notes, w.aliases, w.roots, secrets
+	s.last = s.result()
+	return s.last, nil
+}
+
+// walk visits everything once.
+func (s *Scanner) walk(fsys fs.FS, now time.Time) *walk {
+	s.tree.begin(fsys, now)
+	w := &walk{tree: &s.tree, limits: s.opts.Limits, products: make([]*product, 0, len(s.products)+1)}
+	s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
+
+	p, shown := lastGood(&s.goodConfig, s.tree.read(configFile, readConfig))
+	w.add(p, shown)
+	if p != nil && p.config != nil {
+		w.limits = p.config.Limits
+		s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
+	}
+	p, shown = lastGood(&s.goodMCP, s.tree.read(mcpFile, readMCPJSON))
+	w.add(p, shown)
+	w.misnamed()
+	for _, root := range skillRoots {
+		w.skills(root)
+	}
+	for _, root := range commandRoots {
+		w.commands(root)
+	}
+	w.watchParents()
+	s.tree.end()
+	return w
+}
+
+// lastGood keeps the last readable version of a file that many capabilities share: while a new version is broken, the
+// old one stays in force and only the problems of the new one are shown.
+func lastGood(good **product, p *product) (used, problems *product) {
+	switch {
+	case p == nil:
+		*good = nil
+	case !p.broken:
+		*good = p
+	case *good != nil:
+		return *good, p
+	}
+	return p, nil
+}
+
+// digests follows the values behind the placeholders of every server.
+func (s *Scanner) digests(products []*product) []string {
+	all := make([]string, 0, len(s.secrets))
+	for _, p := range products {
+		for i := range p.declarations {
+			if server, ok := p.declarations[i].Config.(*capability.Server); ok {
+				all = append(all, s.opts.secretDigest(server))
+			}
+		}
+	}
+	return all
+}
+
+// result settles what the last walk found.
+func (s *Scanner) result() Result {
+	r := Result{
+		Revision: s.last.Revision + 1, Problems: slices.Clone(s.notes), Shadowed: slices.Clone(s.aliases),
+		Watch: s.watch(), Config: config.Default(),
+	}
+	if _, present := s.tree.files[configFile]; present {
+		r.Config = config.Closed() // until a version of it was read
+	}
+	taken := make(map[capability.ID]int, len(s.products))
+	servers := 0
+	for _, p := range s.products {
+		r.Problems = append(r.Problems, p.problems...)
+		if p.config != nil {
+			r.Config = *p.config
+		}
+		for _, d := range p.declarations {
+			if server, ok := d.Config.(*capability.Server); ok {
+				if digest := s.secrets[servers]; digest != "" {
+					keyed := *server
+					keyed.SecretDigest = digest
+					d.Config = &keyed
+				}
+				servers++
+			}
+			i, twice := taken[d.ID]
+			if !twice {
+				taken[d.ID] = len(r.Declarations)
+				r.Declarations = append(r.Declarations, d)
+				continue
+			}
+			r.shadow(d, r.Declarations[i])
+		}
+	}
+	slices.SortFunc(r.Declarations, func(a, b capability.Declaration) int { return a.ID.Compare(b.ID) })
+	slices.SortStableFunc(r.Shadowed, func(a, b Shadow) int { return a.ID.Compare(b.ID) })
+	capability.SortProblems(r.Problems)
+	return r
+}
+
+// shadow notes a declaration that another one hides, and says so where it would have done something else.
+func (r *Result) shadow(hidden, by capability.Declaration) {
+	r.Shadowed = append(r.Shadowed, Shadow{hidden.ID, hidden.Source, by.Source})
+	if !sameContent(hidden, by) {
+		r.Problems = append(r.Problems, capability.Problem{
+			Severity: capability.SeverityWarning, Code: "name_shadowed", Path: hidden.Source,
+			Message: hidden.ID.String() + " is not used: " + by.Source + " declares the same name and comes first",
+			Hint:    "rename or remove one of the two",
+		})
+	}
+}
+
+// sameContent reports whether two declarations of one name would do the same.
+func sameContent(a, b capability.Declaration) bool {
+	if a.Digest != b.Digest || a.Summary != b.Summary || !slices.Equal(a.Serves, b.Serves) {
+		return false
+	}
+	if x, ok := a.Config.(*capability.Skill); ok {
+		y := b.Config.(*capability.Skill)
+		return x.Description == y.Description && slices.Equal(x.AllowedTools, y.AllowedTools)
+	}
+	return reflect.DeepEqual(a.Config, b.Config)
+}
+
+// watch lists the folders that exist and matter.
+func (s *Scanner) watch() []string {
+	all := append(make([]string, 0, len(s.roots)+len(s.tree.folders)+1), ".")
+	all = append(all, s.roots...)
+	for name, f := range s.tree.folders {
+		all = append(all, name)
+		for _, n := range f.entries {
+			if n.name[0] != '.' && (n.kind.IsDir() || n.isLink() && s.tree.isFolder(n.path)) {
+				all = append(all, n.path)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,284 @@
+package declare
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/config"
+)
+
+// walk is one pass over a workspace. It collects in order of precedence.
+type walk struct {
+	tree     *tree
+	limits   config.Limits
+	products []*product
+	notes    []capability.Problem
+	aliases  []Shadow
+	roots    []string
+	seen     map[string]seen // folders and files that were reached through a link, by real path
+	plain    map[string]bool // real paths of the roots that were read
+}
+
+type seen struct {
+	id     capability.ID
+	source string
+}
+
+// add takes a product; shown, when not nil, contributes its problems alone.
+func (w *walk) add(p, shown *product) {
+	if p != nil {
+		w.products = append(w.products, p)
+	}
+	if shown != nil {
+		w.notes = append(w.notes, shown.problems...)
+	}
+}
+
+func (w *walk) note(severity capability.Severity, at string, f *fault) {
+	w.notes = append(w.notes, capability.Problem{Severity: severity, Code: f.code, Path: at, Line: f.line, Message: f.message, Hint: f.hint})
+}
+
+// open lists a root; false when it does not exist, cannot be read, or is another root by a link.
+func (w *walk) open(root string) (*folder, string, bool) {
+	folder, exists := w.tree.list(root)
+	if !exists {
+		return nil, "", false
+	}
+	w.roots = append(w.roots, root)
+	if folder.problem != nil {
+		w.note(capability.SeverityError, root, folder.problem)
+		return folder, root, len(folder.entries) > 0
+	}
+	real, f := realPath(w.tree.fsys, root)
+	if f != nil || w.plain[real] {
+		return nil, "", false
+	}
+	if w.plain == nil {
+		w.plain = map[string]bool{}
+	}
+	w.plain[real] = true
+	return folder, real, true
+}
+
+// skills reads every folder of a root. Those that are links come last, so that a folder and a link to it are found by
+// the folder's own name.
+func (w *walk) skills(root string) {
+	folder, real, ok := w.open(root)
+	if !ok {
+		return
+	}
+	left := w.limits.MaxSkills
+	for _, links := range []bool{false, true} {
+		for _, n := range folder.entries {
+			if n.isLink() != links || n.name[0] == '.' || !links && !n.kind.IsDir() {
+				continue
+			}
+			if left--; left < 0 {
+				continue
+			}
+			if links {
+				w.linkedSkill(n)
+			} else if first, again := w.again(real, n.name); again {
+				w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
+			} else {
+				w.skill(n)
+			}
+		}
+	}
+	w.skipped(root, -left, w.limits.MaxSkills, "skill folders", "max_skills")
+}
+
+func (w *walk) again(root, name string) (seen, bool) {
+	if len(w.seen) == 0 {
+		return seen{}, false
+	}
+	first, again := w.seen[root+"/"+name]
+	return first, again
+}
+
+// skipped says what a bound left out.
+func (w *walk) skipped(root string, n, most int, what, key string) {
+	if n > 0 {
+		w.note(capability.SeverityError, root, &fault{
+			code: "too_many", message: fmt.Sprintf("%d %s beyond the first %d are skipped", n, what, most),
+			hint: "remove what is not needed, or raise " + key + " in [limits]",
+		})
+	}
+}
+
+// linkedSkill follows a link to the folder of a skill, once.
+func (w *walk) linkedSkill(n node) {
+	real, f := realPath(w.tree.fsys, n.path)
+	if f != nil {
+		w.note(capability.SeverityError, n.path, f)
+		return
+	}
+	if !w.tree.isFolder(real) {
+		return // a link to a file is no skill, as a file is none
+	}
+	if w.plain[path.Dir(real)] {
+		doc := real + "/SKILL.md"
+		if known := w.tree.files[doc]; known != nil && known.pass == w.tree.pass && len(known.product.declarations) > 0 {
+			w.aliases = append(w.aliases, Shadow{known.product.declarations[0].ID, n.doc, doc})
+			return
+		}
+	}
+	if first, again := w.seen[real]; again {
+		w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
+		return
+	}
+	if p := w.skill(n); p != nil && len(p.declarations) > 0 {
+		w.see(real, p.declarations[0])
+	}
+}
+
+func (w *walk) see(real string, d capability.Declaration) {
+	if w.seen == nil {
+		w.seen = map[string]seen{}
+	}
+	w.seen[real] = seen{d.ID, d.Source}
+}
+
+// skill reads the document of a folder.
+func (w *walk) skill(n node) *product {
+	p := w.tree.read(n.doc, readSkill)
+	if p == nil {
+		p = w.otherCase(n)
+	}
+	w.add(p, nil)
+	return p
+}
+
+// otherCase looks for a document under another spelling. skill.md is in use and is read; any other is named.
+func (w *walk) otherCase(n node) *product {
+	folder, exists := w.tree.list(n.path)
+	if !exists {
+		return nil
+	}
+	if folder.problem != nil {
+		w.note(capability.SeverityError, n.path, folder.problem)
+		return nil
+	}
+	other, found := folder.resembling("SKILL.md")
+	if lower, has := folder.holds("skill.md"); has {
+		other = lower
+	}
+	switch {
+	case !found:
+		w.note(capability.SeverityWarning, n.path, &fault{
+			code: "skill_file_missing", message: "the folder holds no SKILL.md and is no skill", hint: "add one, or move the folder elsewhere",
+		})
+		return nil
+	case other.name != "skill.md":
+		w.note(capability.SeverityWarning, other.path, &fault{
+			code: "skill_file_name", message: "the file is called " + quoted(other.name) + " and is not read", hint: "rename it to SKILL.md",
+		})
+		return nil
+	}
+	w.note(capability.SeverityWarning, other.path, &fault{
+		code: "skill_file_name", message: "the file is called skill.md", hint: "rename it to SKILL.md; other programs do not read it",
+	})
+	return w.tree.read(other.path, readSkill)
+}
+
+// commands reads every .md below a root.
+func (w *walk) commands(root string) {
+	folder, real, ok := w.open(root)
+	if !ok {
+		return
+	}
+	c := &commandWalk{walk: w, root: root, left: w.limits.MaxCommands, met: map[string]bool{real: true}}
+	c.folder(folder, w.limits.MaxDepth)
+	w.skipped(root, -c.left, w.limits.MaxCommands, "commands", "max_commands")
+}
+
+type commandWalk struct {
+	*walk
+	root string
+	left int
+	met  map[string]bool // real paths of the folders that were entered, so that a cycle of links ends
+}
+
+func (c *commandWalk) folder(f *folder, depth int) {
+	for _, n := range f.entries {
+		if n.name[0] == '.' {
+			continue
+		}
+		kind := n.kind
+		if n.isLink() {
+			if _, f := realPath(c.tree.fsys, n.path); f != nil {
+				c.note(capability.SeverityError, n.path, f)
+				continue
+			}
+			info, err := fs.Stat(c.tree.fsys, n.path)
+			if err != nil {
+				continue
+			}
+			kind = info.Mode().Type()
+		}
+		switch {
+		case kind.IsDir():
+			c.below(n, depth-1)
+		case path.Ext(n.name) == ".md":
+			c.file(n)
+		}
+	}
+}
+
+func (c *commandWalk) file(n node) {
+	if c.left--; c.left < 0 {
+		return
+	}
+	c.add(c.tree.read(n.path, func(name string, text []byte) *product { return readCommand(c.root, name, text) }), nil)
+}
+
+func (c *commandWalk) below(n node, depth int) {
+	if depth < 0 {
+		c.note(capability.SeverityWarning, n.path, &fault{
+			code: "too_deep", message: fmt.Sprintf("folders more than %d below %s are skipped", c.limits.MaxDepth, c.root),
+			hint: "move the commands up, or raise max_depth in [limits]",
+		})
+		return
+	}
+	real, f := realPath(c.tree.fsys, n.path)
+	if f != nil || c.met[real] {
+		return
+	}
+	c.met[real] = true
+	folder, exists := c.tree.list(n.path)
+	if !exists {
+		return
+	}
+	if folder.problem != nil {
+		c.note(capability.SeverityError, n.path, folder.problem)
+	}
+	c.folder(folder, depth)
+}
+
+// misnamed names files that look like ours, or another program's, and are not read.
+func (w *walk) misnamed() {
+	for _, name := range []string{"mcp.json", ".vak.toml", "vak.yaml", "vak.json", ".vak/config.toml"} {
+		if _, err := fs.Stat(w.tree.fsys, name); err != nil {
+			continue
+		}
+		instead := configFile
+		if strings.HasSuffix(name, "mcp.json") {
+			instead = mcpFile
+		}
+		w.note(capability.SeverityWarning, name, &fault{
+			code: "file_not_read", message: "the file is not read; what it declares is not there", hint: "call it " + instead,
+		})
+	}
+}
+
+// watchParents notes the folders in which a root may appear.
+func (w *walk) watchParents() {
+	for _, name := range parents {
+		if w.tree.isFolder(name) {
+			w.roots = append(w.roots, name)
+		}
+	}
+}
