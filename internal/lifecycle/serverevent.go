@@ -124,7 +124,7 @@ func (e Started) apply(m *serverStep) {
 		return
 	}
 	m.phase, m.inFlight, m.lastUse = Ready, 0, m.now
-	m.listed, m.relist = !m.relist, false
+	m.listed = !m.relist
 	m.failedBefore, m.failures = m.failures, 0
 	m.observe(&capability.Observation{Catalog: catalog(e.Catalog)})
 }
