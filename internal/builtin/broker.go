@@ -1,0 +1,221 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/schema"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// listedDescription is how many characters of a tool's description a list shows.
+const listedDescription = 90
+
+// brokerServes is what a server serves that does not say.
+var brokerServes = capability.ParseDomains(string(capability.LiveData), string(capability.Web))
+
+// retrieving are the domains whose use brings something from outside into a conversation.
+var retrieving = brokerServes
+
+// broker calls the tools of servers.
+type broker struct {
+	servers Servers
+	schemas *schema.Cache
+}
+
+func mcpOp(b *broker) op.Op {
+	return op.Op{Run: b.run, Declaration: declaration("mcp",
+		"Calls a tool of an MCP server, or lists what there is.",
+		"action list without server names the servers and starts none; with server it lists that server's tools with their schemas. "+
+			"action call needs server, tool and arguments.",
+		// No enum for action: an unknown one has an error of its own.
+		`{"type":"object","additionalProperties":false,"required":["action"],"properties":{
+			"action":{"type":"string","description":"list or call"},
+			"server":{"type":"string"},
+			"tool":{"type":"string"},
+			"arguments":{"type":"object","description":"What the tool's input schema asks for."}}}`,
+		brokerServes, capability.Tool{AlwaysLoaded: true},
+	)}
+}
+
+// brokerCall is the arguments of mcp.
+type brokerCall struct {
+	Action    string          `json:"action"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+func (b *broker) run(ctx context.Context, c op.Call) (op.Result, error) {
+	var args brokerCall
+	if err := op.Decode(c.Arguments, &args); err != nil {
+		return op.Result{}, err
+	}
+	switch args.Action {
+	case "list":
+		if args.Server == "" {
+			return op.Text(namesOf(c.Bound)), nil
+		}
+		return b.list(ctx, c, args.Server)
+	case "call":
+		return b.call(ctx, c, args)
+	}
+	return op.Result{}, vakerr.New(vakerr.UnknownAction, "mcp has no such action").WithRemedy("use list or call")
+}
+
+// namesOf lists the servers by name and starts nothing.
+func namesOf(b op.Bound) string {
+	names := b.ServerNames()
+	if len(names) == 0 {
+		return "There are no servers."
+	}
+	return strings.Join(names, "\n")
+}
+
+func admitted(b op.Bound, server string) (*capability.Capability, error) {
+	if server == "" {
+		return nil, vakerr.New(vakerr.InvalidArguments, "server is missing").
+			WithRemedy("name one of the servers: %s", enumerate(b.ServerNames()))
+	}
+	if c, ok := b.Server(server); ok {
+		return c, nil
+	}
+	return nil, vakerr.New(vakerr.UnknownServer, "there is no server of that name in this turn").
+		WithRemedy("name one of the servers: %s", enumerate(b.ServerNames()))
+}
+
+// listed is a tool as list shows it.
+type listed struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+func (b *broker) list(ctx context.Context, c op.Call, server string) (op.Result, error) {
+	catalog, err := b.catalog(ctx, c, server)
+	if err != nil {
+		return op.Result{}, err
+	}
+	answer := struct {
+		Server string   `json:"server"`
+		Tools  []listed `json:"tools"`
+	}{server, make([]listed, 0, len(catalog))}
+	for _, t := range catalog {
+		answer.Tools = append(answer.Tools, listed{t.Name, trim(t.Description, listedDescription), t.InputSchema})
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return op.Result{}, vakerr.New(vakerr.ServerProtocol, "the catalog of %s cannot be shown", server).
+			WithRemedy("report it to the author of the server").WithCause(err)
+	}
+	return op.Text(string(text)), nil
+}
+
+// catalog asks the server for its tools and keeps those that this turn may call.
+func (b *broker) catalog(ctx context.Context, c op.Call, server string) ([]*capability.ObservedTool, error) {
+	if _, err := admitted(c.Bound, server); err != nil {
+		return nil, err
+	}
+	all, err := b.servers.List(ctx, c, server)
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]*capability.ObservedTool, 0, len(all))
+	for i := range all {
+		if c.Bound.AllowsServerTool(server, all[i].Name) {
+			kept = append(kept, &all[i])
+		}
+	}
+	return kept, nil
+}
+
+func (b *broker) call(ctx context.Context, c op.Call, args brokerCall) (op.Result, error) {
+	server, err := admitted(c.Bound, args.Server)
+	if err != nil {
+		return op.Result{}, err
+	}
+	if args.Tool == "" {
+		return op.Result{}, vakerr.New(vakerr.InvalidArguments, "tool is missing").
+			WithRemedy("list the tools of %s and name one", args.Server)
+	}
+	tool, err := b.tool(ctx, c, args.Server, args.Tool)
+	if err != nil {
+		return op.Result{}, err
+	}
+	arguments := args.Arguments
+	if len(arguments) == 0 || string(arguments) == "null" {
+		arguments = json.RawMessage("{}")
+	}
+	if err := b.schemas.Get(tool.InputSchema).CheckArguments(args.Server+"/"+args.Tool, arguments); err != nil {
+		return op.Result{}, err
+	}
+	answer, err := b.servers.Call(ctx, c, args.Server, args.Tool, arguments)
+	if err != nil {
+		return op.Result{}, err
+	}
+	result, err := op.Passed(answer)
+	if err != nil {
+		return op.Result{}, err
+	}
+	result.Retrieved = retrieved(server.Serves)
+	return result, nil
+}
+
+// retrieved classifies a call as retrieval from outside by what the server declares, or else by what the broker serves.
+// Listing is none, and neither is a call of a server that says it serves something else.
+func retrieved(serves capability.Domains) capability.Domains {
+	if len(serves) == 0 {
+		serves = brokerServes
+	}
+	if !serves.Intersects(retrieving) {
+		return nil
+	}
+	return serves
+}
+
+// tool finds a tool in the catalog that the turn is bound to, or else in the server's own: a server that was never asked
+// has no catalog yet, and one that has grown knows more than was observed.
+func (b *broker) tool(ctx context.Context, c op.Call, server, name string) (*capability.ObservedTool, error) {
+	for _, t := range c.Bound.ServerTools(server) {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	catalog, err := b.catalog(ctx, c, server)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(catalog))
+	for i, t := range catalog {
+		if t.Name == name {
+			return t, nil
+		}
+		names[i] = t.Name
+	}
+	return nil, vakerr.New(vakerr.UnknownTool, "%s has no tool of that name for this turn", server).
+		WithRemedy("call one of its tools: %s", enumerate(names))
+}
+
+func enumerate(names []string) string {
+	const most = 60
+	switch {
+	case len(names) == 0:
+		return "there are none"
+	case len(names) > most:
+		return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// trim cuts a text to so many characters, the mark of the cut included, and puts it on one line.
+func trim(text string, most int) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
+}
