@@ -288,6 +288,23 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A folder is one skill by however many links it is reached, even where it has no name of its own.
+func TestOneFolderIsOneSkill(t *testing.T) {
+	const nameless = "---\ndescription: d\n---\n"
+	root := onDisk(t,
+		"shared/x/SKILL.md", nameless, "skills/l1->", "../shared/x", "skills/l2->", "../shared/x",
+		".agents/skills/y/SKILL.md", nameless, "skills/l3->", "../.agents/skills/y",
+		"skills/z/SKILL.md", nameless, ".claude/skills/l4->", "../../skills/z",
+	)
+	r, err := NewScanner(Options{}).Scan(root.FS(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"skill:l1", "skill:l3", "skill:z"}, ids(check(t, r))); diff != "" || len(r.Shadowed) != 3 {
+		t.Errorf("declared %s, shadowed %v", diff, r.Shadowed)
+	}
+}
+
 // A pipe in the place of a file is refused before it is opened: opening it would wait for ever.
 func TestPipeIsNotOpened(t *testing.T) {
 	root := onDisk(t, "skills/a/SKILL.md", skillText, "skills/p/x", "")
