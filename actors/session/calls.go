@@ -96,11 +96,14 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 	s.calls[id] = &inFlight{ref, by.reply}
 }
 
-// finished is the outcome of a call.
+// finished is the outcome of a call. There is one a call, so it never waits for room.
 type finished struct {
 	id      string
 	outcome dispatch.Outcome
 }
+
+// ControlMessage implements actorkit.Control.
+func (finished) ControlMessage() {}
 
 func (s *session) onFinished(c *actorkit.Context, m finished) {
 	call := s.calls[m.id]
@@ -141,9 +144,10 @@ func (s *session) finish(c *actorkit.Context) {
 	}
 }
 
-// callEnded settles a call whose actor failed: it said nothing any more.
+// callEnded settles a call whose actor failed: it says nothing any more. The outcome of one that ended in order is on its
+// way behind this message.
 func (s *session) callEnded(c *actorkit.Context, m actorkit.ChildStopped) {
-	if call := s.calls[m.Name]; call != nil && call.ref == m.Child {
+	if call := s.calls[m.Name]; m.Reason != nil && call != nil && call.ref == m.Child {
 		s.onFinished(c, finished{m.Name, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call ended without an outcome").
 			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)}})
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"hash/fnv"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -37,6 +38,10 @@ type Config struct {
 	Reconciler *protocol.Address
 	Slice      bool          // readings choose what is loaded ([intent] slice_capabilities)
 	IdleTTL    time.Duration // an unused session is passivated after it; 0: DefaultIdleTTL
+
+	// Residents holds the ids of the sessions in memory, of all directories together: each directory writes its own, and
+	// whichever lists sessions reads all.
+	Residents *sync.Map
 }
 
 // DefaultIdleTTL is how long an unused session stays in memory.

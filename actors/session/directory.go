@@ -111,6 +111,7 @@ func (d *directory) spawn(c *actorkit.Context, id string, m command) *resident {
 	}
 	r := &resident{ref: ref}
 	d.live[id] = r
+	d.Residents.Store(id, struct{}{})
 	return r
 }
 
@@ -121,6 +122,7 @@ func (d *directory) ended(c *actorkit.Context, m actorkit.ChildStopped) {
 		return
 	}
 	delete(d.live, m.Name)
+	d.Residents.Delete(m.Name)
 	for _, waiting := range r.queue {
 		d.route(c, m.Name, waiting)
 	}
@@ -186,7 +188,11 @@ func (d *directory) list(c *actorkit.Context, m *sessionv1.ListSessions, reply a
 		}
 		result := &sessionv1.ListSessionsResult{}
 		for _, info := range infos {
-			result.Sessions = append(result.Sessions, describe(info))
+			s := describe(info)
+			if _, here := d.Residents.Load(s.GetSessionId()); here && info.State == ledger.StateOpen {
+				s.State = "live"
+			}
+			result.Sessions = append(result.Sessions, s)
 		}
 		if len(infos) == ledger.Limit(page.Limit, ledger.MaxPage) {
 			result.Next = string(infos[len(infos)-1].ID)

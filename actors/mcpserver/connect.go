@@ -1,0 +1,164 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/childproc"
+	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/mcpio"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// Connector makes connections from declarations.
+type Connector struct {
+	Workspace string // absolute
+	GroupDir  string // where groups of child processes are recorded
+	Version   string // of this program, told to servers
+	// Secrets resolves the ${NAME} of env, headers, args and url. It may read files.
+	Secrets func(name string) (string, bool)
+}
+
+// connection is a live one.
+type connection struct {
+	*mcpio.Conn
+	notes []string
+}
+
+var _ protocol.Connection = (*connection)(nil)
+
+// Noted is a connection that has something to say about its catalog.
+type Noted interface{ Notes() []string }
+
+// Notes says which tools were left out or repaired, and why.
+func (c *connection) Notes() []string { return c.notes }
+
+// CallTool implements protocol.Connection.
+func (c *connection) CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	return c.Conn.CallTool(ctx, tool, arguments, mcpio.CallOptions{})
+}
+
+// connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
+func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, []capability.ObservedTool, error) {
+	spec, err := k.spec(name, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, catalog, err := mcpio.Connect(ctx, spec, h)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &connection{conn, notes(catalog)}, observed(catalog), nil
+}
+
+func notes(c mcpio.Catalog) []string {
+	var all []string
+	for _, q := range c.Quarantined {
+		all = append(all, fmt.Sprintf("%s: left out: %s", q.Name, q.Reason))
+	}
+	for _, r := range c.Repaired {
+		all = append(all, fmt.Sprintf("%s: repaired: %s", r.Name, r.What))
+	}
+	if c.Truncated {
+		all = append(all, "the list is not complete: "+c.Note)
+	}
+	return all
+}
+
+func observed(c mcpio.Catalog) []capability.ObservedTool {
+	tools := make([]capability.ObservedTool, len(c.Tools))
+	for i, t := range c.Tools {
+		tools[i] = capability.ObservedTool{
+			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, Definition: t.Raw,
+			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent,
+		}
+	}
+	return tools
+}
+
+func (k Connector) spec(name string, s *capability.Server) (mcpio.Spec, error) {
+	x := expander{lookup: k.Secrets}
+	spec := mcpio.Spec{
+		Name: name, ClientName: "vak-actors", ClientVersion: k.Version, GroupDir: k.GroupDir,
+		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
+	}
+	switch s.Transport {
+	case capability.TransportHTTP:
+		spec.Transport, spec.URL, spec.Headers = mcpio.HTTP, x.expand(s.URL), x.all(s.Headers)
+	case capability.TransportStdio:
+		spec.Command = childproc.ResolveCommand(k.Workspace, x.expand(s.Command))
+		for _, a := range s.Args {
+			spec.Args = append(spec.Args, x.expand(a))
+		}
+		env := x.all(s.Env)
+		declared := make([]string, 0, len(env))
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			declared = append(declared, name+"="+env[name])
+		}
+		spec.Env = childproc.Environment(declared)
+		dir, err := k.dir(x.expand(s.Cwd))
+		if err != nil {
+			return mcpio.Spec{}, err
+		}
+		spec.Dir = dir
+	}
+	if len(x.missing) > 0 {
+		return mcpio.Spec{}, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
+			WithRemedy("set it in the daemon's environment or its secrets file; it is picked up on the next attempt")
+	}
+	return spec, nil
+}
+
+// dir is the working folder of a child; it lies in the workspace unless it was given as an absolute path.
+func (k Connector) dir(cwd string) (string, error) {
+	if cwd == "" {
+		return k.Workspace, nil
+	}
+	if filepath.IsAbs(cwd) {
+		return cwd, nil
+	}
+	if !filepath.IsLocal(cwd) {
+		return "", vakerr.New(vakerr.PathEscapes, "cwd %q leads out of the workspace", cwd).
+			WithRemedy("give a folder of the workspace, or an absolute path")
+	}
+	return filepath.Join(k.Workspace, cwd), nil
+}
+
+// expander resolves placeholders and remembers which it could not.
+type expander struct {
+	lookup  func(string) (string, bool)
+	missing []string
+}
+
+func (x *expander) expand(text string) string {
+	out, missing := config.Expand(text, x.lookup)
+	for _, name := range missing {
+		if !slices.Contains(x.missing, name) {
+			x.missing = append(x.missing, name)
+		}
+	}
+	return out
+}
+
+func (x *expander) all(values map[string]string) map[string]string {
+	out := make(map[string]string, len(values))
+	for k, v := range values {
+		out[k] = x.expand(v)
+	}
+	return out
+}
+
+// target is a server's command line or address, fit to be shown.
+func target(s *capability.Server) string {
+	if s.Transport == capability.TransportHTTP {
+		return config.MaskURL(s.URL)
+	}
+	return strings.Join(append([]string{s.Command}, config.MaskArgs(s.Args)...), " ")
+}
