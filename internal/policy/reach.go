@@ -103,9 +103,6 @@ func (e *Engine) probe(req Request, attended bool) Standing {
 		return Standing{State: Blocked, Reason: e.shut, Remedy: "repair the rule"}
 	}
 	decided, partial := e.decideAll(req)
-	if e.mode == ReadOnly && !req.ReadOnly {
-		partial = ""
-	}
 	switch {
 	case decided.Effect == Allow:
 		return Standing{State: Open}

@@ -63,6 +63,14 @@ func TestReach(t *testing.T) {
 			map[string]State{"tool:fetch": Blocked}},
 		"a whole server denied": {PermissionRules{Mode: "full-access", Deny: []string{"git/*", "mcp__cold__*"}}, false,
 			map[string]State{"mcp:git": Blocked, "mcp:cold": Blocked}},
+		"a server denied by its name": {PermissionRules{Mode: "full-access", Deny: []string{"mcp__cold"}}, false,
+			map[string]State{"mcp:cold": Blocked}},
+		"every server denied": {PermissionRules{Mode: "full-access", Deny: []string{"mcp"}}, false,
+			map[string]State{"tool:mcp": Blocked, "mcp:cold": Blocked, "mcp:git": Blocked, "mcp:mail": Blocked}},
+		"V156 the strictest rule decides": {PermissionRules{Mode: "full-access", Deny: []string{"fetch"}, Ask: []string{"fetch"}, Allow: []string{"fetch"}}, true,
+			map[string]State{"tool:fetch": Blocked}},
+		"V155 no rule loosens read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch", "write", "save", "mcp(cold/*)", "mail/*"}}, true,
+			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked}},
 		"V151 a skill": {PermissionRules{Mode: "full-access", Deny: []string{"skill(p*)"}}, true,
 			map[string]State{"skill:pdf": Blocked}},
 		"V155 read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch(https://*)"}}, true,
@@ -87,6 +95,26 @@ func TestReach(t *testing.T) {
 				t.Errorf("standings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// V152: the remedy of what nobody can approve is a rule; with it, it is reachable.
+func TestReachRemedy(t *testing.T) {
+	rules := PermissionRules{Mode: "full-access", Ask: []string{"cold/*", "mail/*", "fetch"}}
+	for _, s := range Reach(engine(t, rules), reachSet(t), nil, false) {
+		if s.State != Blocked {
+			continue
+		}
+		_, quoted, _ := strings.Cut(s.Remedy, `"`)
+		rule, _, found := strings.Cut(quoted, `"`)
+		if !found {
+			t.Errorf("%s: remedy %q", s.ID, s.Remedy)
+			continue
+		}
+		c, _ := reachSet(t).Get(s.ID)
+		if got := StandingOf(engine(t, PermissionRules{Allow: []string{rule}}), c, nil, false); got.State != Open {
+			t.Errorf("%s with the rule %s: %+v", s.ID, rule, got)
+		}
 	}
 }
 

@@ -218,6 +218,19 @@ func TestServerTools(t *testing.T) {
 	}
 }
 
+// V152: what asks first is admitted and said to be gated, where somebody can answer; it is not where nobody can.
+func TestGated(t *testing.T) {
+	w := newWorkshop(t).tool("send", capability.Tool{})
+	attended := w.admit(permissions(t, policy.PermissionRules{}), func(in *AdmitInput) { in.Attended = true })
+	if len(attended.Tools) != 1 || len(attended.Gated) != 1 || attended.Gated[0].State != policy.Gated {
+		t.Errorf("attended: tools %v, gated %v", attended.ToolNames(), attended.Gated)
+	}
+	alone := w.admit(permissions(t, policy.PermissionRules{}))
+	if len(alone.Tools)+len(alone.Gated) != 0 || excludedIDs(alone)["tool:send"] != policy.Blocked {
+		t.Errorf("unattended: tools %v, excluded %v", alone.ToolNames(), alone.Excluded)
+	}
+}
+
 // C10: what is hidden is not shown in a delta either, what is revoked is.
 func TestShows(t *testing.T) {
 	a := world(t).admit(channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"secret*"}}}), revoke("tool:write"))

@@ -79,6 +79,7 @@ func TestResolveRefusals(t *testing.T) {
 		says            string
 	}{
 		{"raed", ``, vakerr.UnknownTool, "read"},
+		{"RAED", ``, vakerr.UnknownTool, "read"},
 		{"zzzzzzzz", ``, vakerr.UnknownTool, "find_tools"},
 		{"secret", ``, vakerr.UnknownTool, ""},
 		{"write", ``, vakerr.CapabilityRevoked, "withdrawn"},
