@@ -71,32 +71,33 @@ type ask struct {
 	proto  *actor.ActorSystem
 }
 
-func (a *ask) settle(v any) {
+// settle reports whether v became the answer: somebody waits for it and gets it.
+func (a *ask) settle(v any) bool {
 	if owed := a.owed.Load(); owed != nil {
 		owed.paid(a) // also when the asker gave up long ago
 	}
 	if !a.settled.CompareAndSwap(false, true) {
-		return
+		return false
 	}
 	if a.sender == nil {
 		a.answer <- v
-		return
+		return true
 	}
 	if _, failed := v.(*vakerr.Error); failed {
 		v = &actor.DeadLetterResponse{} // the one failure protoactor's askers understand
 	}
 	a.proto.Root.Send(a.sender, v)
+	return true
 }
 
 // Replier answers one Ask, from any goroutine and at any later time. Only the first answer counts. When the actor stops
 // first, the asker gets actor_stopped. The zero Replier, captured from a message nobody asked, does nothing.
 type Replier struct{ a *ask }
 
-// Reply gives the answer. An error becomes the error of Ask.
-func (r Replier) Reply(v any) {
-	if r.a != nil {
-		r.a.settle(v)
-	}
+// Reply gives the answer; an error becomes the error of Ask. It reports whether the asker gets it: what must be given
+// back is still the caller's when it returns false.
+func (r Replier) Reply(v any) bool {
+	return r.a != nil && r.a.settle(v)
 }
 
 // Wanted reports whether anybody still waits for the answer.

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
 )
@@ -14,19 +15,24 @@ type Acquire struct {
 	Config  *capability.Server // as the caller's epoch declares it
 	Session string             // the key of isolation = "session"
 	List    bool               // the caller wants the catalog known, too
+	Again   bool               // an earlier lease of the same call led to a connection that was dead
+	Until   time.Time          // the demand is refused when it still waits then; zero: it waits as long as it takes
 }
 
 // Connection is what a call may do with a leased connection. It is safe for concurrent use.
 type Connection interface {
+	// Alive reports why the connection cannot be used any more; nil while it can.
+	Alive(ctx context.Context) error
 	// CallTool sends one tools/call and returns the raw CallToolResult. Arguments are a JSON object.
 	CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// Lease lets its holder send requests on a running connection until it calls Release, once.
+// Lease lets its holder send requests on a running connection until it calls Release, once. answered says that the
+// server answered, with a result or an error of its own.
 type Lease struct {
 	Connection  Connection
 	Observation *capability.Observation // what is known of the catalog; never nil when Acquire.List was set
-	Release     func()
+	Release     func(answered bool)
 }
 
 // ServerDefinition is the digest of what decides how a server is reached: its configuration without what was observed
