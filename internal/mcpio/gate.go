@@ -19,6 +19,7 @@ var errBodyTooLarge = errors.New("the body is too large")
 // exchange is what the gate saw of one request; it travels in the context, since mcp-go keeps the status to itself.
 type exchange struct {
 	sent atomic.Bool // the request was written completely
+	over atomic.Bool // the answer was too large; mcp-go does not pass on why reading a stream failed
 
 	mu        sync.Mutex // guards the fields below
 	status    int        // of a refusal; 0 if it was none
@@ -75,7 +76,24 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		resp.Body = &boundedBody{body: resp.Body, left: g.max}
 	}
+	if ex, ok := req.Context().Value(exchangeKey{}).(*exchange); ok {
+		resp.Body = &notedBody{ReadCloser: resp.Body, ex: ex}
+	}
 	return resp, nil
+}
+
+// notedBody tells the exchange when the body turned out too large.
+type notedBody struct {
+	io.ReadCloser
+	ex *exchange
+}
+
+func (b *notedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, errBodyTooLarge) {
+		b.ex.over.Store(true)
+	}
+	return n, err
 }
 
 // refused notes a refusal for the sender of the request and keeps its body readable.

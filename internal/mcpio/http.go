@@ -108,6 +108,8 @@ func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*tra
 	switch {
 	case status != 0:
 		return l.refused(status, body, challenge, session)
+	case err != nil && ex.over.Load():
+		return nil, errBodyTooLarge
 	case err != nil:
 		return nil, &exchangeError{cause: err, sent: ex.sent.Load()}
 	}

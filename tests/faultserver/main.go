@@ -27,9 +27,9 @@ type options struct {
 	startLog   string
 
 	// The handshake.
-	protocol string
-	modern   bool
-	ask      string
+	protocol       string
+	modern         bool
+	ask, askOnCall string
 
 	// Any message.
 	muteOn, dieOn, errorOn, deafOn string
@@ -75,6 +75,7 @@ func define(o *options) {
 	flag.BoolVar(&o.modern, "modern", false, "speak 2026-07-28 only: no initialize, server/discover instead")
 	flag.StringVar(&o.ask, "ask", "", "send the client a request of this method once initialized; tool asked tells its answer")
 
+	flag.StringVar(&o.askOnCall, "ask-on-call", "", "the same, at each call")
 	flag.StringVar(&o.muteOn, "mute-on", "", "never answer this method")
 	flag.StringVar(&o.dieOn, "die-on", "", "exit with status 3 when this method arrives")
 	flag.StringVar(&o.errorOn, "error-on", "", "answer this method with error -32603")

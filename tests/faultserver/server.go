@@ -113,9 +113,7 @@ func (s *server) discover(m message, send sender) {
 
 // afterStart begins what a server does of itself, once a client is there.
 func (s *server) afterStart(send sender) {
-	if s.o.ask != "" {
-		send([]byte(`{"jsonrpc":"2.0","id":"ask-1","method":"` + s.o.ask + `","params":{}}`))
-	}
+	askClient(s.o.ask, send)
 	if s.o.junk {
 		go func() {
 			line := []byte(strings.Repeat("not a frame ", 100))
@@ -126,6 +124,12 @@ func (s *server) afterStart(send sender) {
 	}
 	if s.o.listChangedAfter > 0 {
 		time.AfterFunc(s.o.listChangedAfter, func() { listChanged(send) })
+	}
+}
+
+func askClient(method string, send sender) {
+	if method != "" {
+		send([]byte(`{"jsonrpc":"2.0","id":"ask-1","method":"` + method + `","params":{}}`))
 	}
 }
 

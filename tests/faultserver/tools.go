@@ -35,6 +35,7 @@ func (s *server) call(m message, send sender) {
 	if s.o.callLog != "" {
 		appendLine(s.o.callLog, p.Name)
 	}
+	askClient(s.o.askOnCall, send)
 	for range s.o.listChangedStorm {
 		listChanged(send)
 	}
