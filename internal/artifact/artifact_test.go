@@ -145,3 +145,36 @@ func TestArtifactsStayInTheWorkspace(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The oldest by the clock passed in goes first, but never the file that was just named, even if the clock was set back.
+func TestTheOldestGoesFirst(t *testing.T) {
+	dir := t.TempDir()
+	s := artifact.New(artifact.Config{Workspace: dir, MaxFiles: 2})
+	spill := func(text string, second int) {
+		t.Helper()
+		if _, err := s.Spill(op.Text(strings.Repeat(text, 200)), 100, start.Add(time.Duration(second)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := func() (all string) {
+		t.Helper()
+		for _, file := range kept(t, dir) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(raw[:1])
+		}
+		return all
+	}
+	spill("a", 10)
+	spill("b", 5)
+	spill("c", 20)
+	if got := first(); len(got) != 2 || strings.Contains(got, "b") {
+		t.Errorf("kept %q", got)
+	}
+	spill("d", 1)
+	if got := first(); len(got) != 2 || !strings.Contains(got, "d") || !strings.Contains(got, "c") {
+		t.Errorf("kept %q", got)
+	}
+}

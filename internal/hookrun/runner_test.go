@@ -45,7 +45,7 @@ func requests(input json.RawMessage) []policy.Request {
 	return all
 }
 
-// V165: the hook finds the event on its stdin. V68's rule for servers holds for hooks too: nothing is inherited.
+// V165: the hook finds the event on its stdin. Nothing of this process's environment is inherited but PATH.
 func TestAHookSeesItsInputAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("VAK_TEST_SECRET", "hunter2")

@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +127,21 @@ func TestASchemaThatCannotBeUsedChecksTheType(t *testing.T) {
 				t.Errorf("a string was taken for an object: %v", err)
 			}
 		})
+	}
+}
+
+// A schema that lies ready in a file is not read either.
+func TestNothingIsLoaded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.json")
+	if err := os.WriteFile(file, []byte(`{"type":"object"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`{"$ref":"file://` + file + `"}`, `{"$schema":"file://` + file + `","$ref":"file://` + file + `"}`,
+	} {
+		if s := Compile(json.RawMessage(text)); s.Note() == "" {
+			t.Errorf("%s was followed", text)
+		}
 	}
 }
 
