@@ -27,6 +27,7 @@ type world struct {
 	history *fakeHistory
 	table   *op.Table
 	writes  []string // write paths of the calls
+	gate    error    // what the gate says right before an effect
 }
 
 func newWorld(t *testing.T, declared ...capability.Declaration) *world {
@@ -70,7 +71,7 @@ func (w *world) call(ctx context.Context, name, arguments string) (op.Result, er
 	if err := schema.Compile(o.Declaration.Config.(*capability.Tool).InputSchema).CheckArguments(name, json.RawMessage(arguments)); err != nil {
 		return op.Result{}, err
 	}
-	return o.Run(ctx, op.Call{Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes})
+	return o.Run(ctx, op.Call{Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate }})
 }
 
 // text runs an op that is expected to answer with one text.

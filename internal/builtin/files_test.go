@@ -241,6 +241,18 @@ func TestWritePaths(t *testing.T) {
 	w.refused("write", `{"path":"out/ok.txt","content":"x"}`, vakerr.PermissionDenied)
 }
 
+// A call that waited for others is stopped by what was revoked meanwhile, and has no effect.
+func TestTheGateIsAskedRightBeforeAWrite(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", "old")
+	w.gate = vakerr.New(vakerr.CapabilityRevoked, "revoked")
+	w.refused("write", `{"path":"a","content":"new"}`, vakerr.CapabilityRevoked)
+	w.refused("edit", `{"path":"a","old_string":"old","new_string":"new"}`, vakerr.CapabilityRevoked)
+	if got := w.get("a"); got != "old" {
+		t.Errorf("the file is %q", got)
+	}
+}
+
 func TestTheWorkspaceMayBeMadeAnew(t *testing.T) {
 	w := newWorld(t)
 	if err := os.RemoveAll(w.dir); err != nil {
@@ -282,7 +294,7 @@ func FuzzFileTools(f *testing.F) {
 		if !ok || name == "skill" || name == "find_tools" {
 			return
 		}
-		_, err := o.Run(t.Context(), op.Call{Arguments: json.RawMessage(args)})
+		_, err := o.Run(t.Context(), op.Call{Arguments: json.RawMessage(args), Commit: func() error { return nil }})
 		if code := vakerr.CodeOf(err); code == vakerr.Internal {
 			t.Fatalf("%s %s: %v", name, args, err)
 		}

@@ -70,7 +70,7 @@ func (f *files) write(_ context.Context, c op.Call) (op.Result, error) {
 		return op.Result{}, err
 	}
 	defer root.Close()
-	created, err := save(root, target, []byte(args.Content))
+	created, err := save(c, root, target, []byte(args.Content))
 	if err != nil {
 		return op.Result{}, err
 	}
@@ -99,10 +99,14 @@ func (f *files) openTarget(c op.Call, p string) (*rootfs.Root, string, error) {
 	return root, target, nil
 }
 
-func save(root *rootfs.Root, target string, content []byte) (created bool, err error) {
+// save is the effect. The call has waited for the calls before it, so the gate is asked once more.
+func save(c op.Call, root *rootfs.Root, target string, content []byte) (created bool, err error) {
 	if len(content) > maxWritten {
 		return false, vakerr.New(vakerr.TooLarge, "the content has %d bytes, more than the %d that are written", len(content), maxWritten).
 			WithRemedy("write less, or several files")
+	}
+	if err := c.Commit(); err != nil {
+		return false, err
 	}
 	return root.WriteAtomic(target, content, 0o644)
 }
@@ -137,7 +141,7 @@ func (f *files) edit(_ context.Context, c op.Call) (op.Result, error) {
 		return op.Result{}, vakerr.New(vakerr.TooLarge, "%q would have %d bytes, more than the %d that are written", target, size, maxWritten).
 			WithRemedy("replace less")
 	}
-	if _, err := save(root, target, []byte(strings.ReplaceAll(text, args.Old, args.New))); err != nil {
+	if _, err := save(c, root, target, []byte(strings.ReplaceAll(text, args.Old, args.New))); err != nil {
 		return op.Result{}, err
 	}
 	if n == 1 {
