@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+	"github.com/vak-actors/vak-actors/internal/wire"
+)
+
+const (
+	maxCalls     = 256     // in flight on one connection
+	maxToolName  = 1 << 10 // bytes
+	maxArguments = 4 << 20 // bytes, as Dispatch allows
+
+	// beat is how often a client that asked for progress hears that its call still runs; clients that give up on silence
+	// allow a minute and more.
+	beat = 10 * time.Second
+)
+
+// call is a tools/call on its way.
+type call struct {
+	id        json.RawMessage
+	name      string
+	arguments json.RawMessage
+	token     json.RawMessage // of the progress its client asked for; empty: none
+}
+
+// readCall reads the params of a tools/call.
+func readCall(m message) (call, *rpcError) {
+	var p struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	if len(m.Params) == 0 || json.Unmarshal(m.Params, &p) != nil {
+		return call{}, invalidParams("tools/call needs the name of a tool and an object of arguments")
+	}
+	c := call{m.ID, p.Name, p.Arguments, p.Meta.Token}
+	switch {
+	case p.Name == "" || len(p.Name) > maxToolName:
+		return c, invalidParams("tools/call needs the name of a tool, at most %d bytes", maxToolName)
+	case len(c.token) > 0 && !validID(c.token):
+		c.token = nil
+	}
+	return c, nil
+}
+
+// wantsProgress reports whether m asks to hear of its progress.
+func wantsProgress(m message) bool {
+	if m.Method != string(mcp.MethodToolsCall) || !bytes.Contains(m.Params, []byte(`"progressToken"`)) {
+		return false
+	}
+	c, err := readCall(m)
+	return err == nil && len(c.token) > 0
+}
+
+// prepareCall enters a call among those in flight.
+func (s *session) prepareCall(m message, progress func([]byte)) ([]byte, func() []byte) {
+	c, bad := readCall(m)
+	if bad != nil {
+		return bad.frame(m.ID), nil
+	}
+	ctx, cancel := context.WithCancelCause(s.life)
+	if err := s.enter(c.id, cancel); err != nil {
+		cancel(err.err)
+		return err.frame(m.ID), nil
+	}
+	return nil, func() []byte {
+		defer s.leaveCall(c.id, cancel)
+		stop := heartbeat(c.token, progress)
+		defer stop()
+		answer := s.callTool(ctx, c)
+		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value: another cancellation is answered
+			return nil
+		}
+		return answer
+	}
+}
+
+func (s *session) enter(id json.RawMessage, cancel context.CancelCauseFunc) *rpcError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.calls[string(id)]; taken {
+		return invalidRequest("a call with this id is in flight")
+	}
+	if len(s.calls) >= maxCalls {
+		return failure(vakerr.New(vakerr.TooMany, "%d calls are in flight on this connection", maxCalls).
+			WithRemedy("wait for one of them"))
+	}
+	s.calls[string(id)] = cancel
+	return nil
+}
+
+// leaveCall takes a call out; the last one of a burst lets the list be looked at.
+func (s *session) leaveCall(id json.RawMessage, cancel context.CancelCauseFunc) {
+	cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, string(id))
+	s.lookLocked()
+}
+
+// busy reports whether calls are in flight.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}
+
+// callTool has the session make the call and returns the answer. What refuses or fails a call is a result, which the
+// model sees; only a tool that does not exist is an error of the protocol.
+func (s *session) callTool(ctx context.Context, c call) []byte {
+	if len(c.arguments) > maxArguments {
+		return refusalFrame(c.id, vakerr.New(vakerr.TooLarge, "the arguments have %d bytes, more than the %d allowed",
+			len(c.arguments), maxArguments).WithRemedy("send less at once"))
+	}
+	result, err := s.dispatch(ctx, c)
+	switch {
+	case vakerr.CodeOf(err) == vakerr.UnknownTool && !s.lists(ctx, c.name):
+		return failure(err).frame(c.id)
+	case err != nil:
+		return refusalFrame(c.id, s.public(err))
+	case len(result) == 0:
+		return refusalFrame(c.id, vakerr.New(vakerr.Internal, "the tool answered with nothing"))
+	}
+	return resultFrame(c.id, result)
+}
+
+// dispatch returns the tool's result as it came, or why there is none.
+func (s *session) dispatch(ctx context.Context, c call) (json.RawMessage, error) {
+	command := &sessionv1.Dispatch{
+		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.address(c.name), ArgumentsJson: c.arguments,
+	}
+	var result json.RawMessage
+	err := s.within(ctx, func() error {
+		answer, err := protocol.Call[*sessionv1.DispatchResult](ctx, s.door, command)
+		if err != nil {
+			return err
+		}
+		if refusal := answer.GetRefusal(); refusal != nil {
+			return wire.Error(refusal)
+		}
+		result = answer.GetResultJson()
+		return nil
+	})
+	return result, err
+}
+
+// public is the face of err that a client sees; what it hides is logged.
+func (s *session) public(err error) *vakerr.Error {
+	e := vakerr.From(err)
+	if e.Code == vakerr.Internal {
+		s.log.Error("a call failed for an internal reason", "session", s.runtime.id, "error", err, "cause", e.Unwrap())
+	}
+	return e
+}
+
+func refusalFrame(id json.RawMessage, err *vakerr.Error) []byte {
+	return resultFrame(id, op.Failure(err).Content)
+}
+
+// heartbeat says, at each beat, that the call of token still runs. When the returned function has returned, nothing more
+// is said: clients take progress of an answered call for a breach of the protocol.
+func heartbeat(token json.RawMessage, progress func([]byte)) (stop func()) {
+	if len(token) == 0 || progress == nil {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{}) // closed by stop, and by the goroutine
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for seconds := beat; ; seconds += beat {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				progress(progressFrame(token, seconds))
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+func progressFrame(token json.RawMessage, running time.Duration) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":"still running"}}`,
+		token, int(running.Seconds()))
+}

@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"encoding/json"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// serverName is who the server says it is.
+const serverName = "vak-actors"
+
+// initialize answers the handshake, and nothing else is waited for: the runtime's session is opened when it is needed,
+// and servers are started by calls. It may be repeated.
+func (s *session) initialize(m message) []byte {
+	var p struct {
+		Version string `json:"protocolVersion"`
+		Client  struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"clientInfo"`
+	}
+	if len(m.Params) == 0 || json.Unmarshal(m.Params, &p) != nil {
+		return invalidParams("initialize needs protocolVersion, capabilities and clientInfo").frame(m.ID)
+	}
+	s.runtime.describe(p.Client.Name, p.Client.Version)
+
+	var result struct {
+		Version      string `json:"protocolVersion"`
+		Capabilities struct {
+			Tools struct {
+				ListChanged bool `json:"listChanged"`
+			} `json:"tools"`
+		} `json:"capabilities"`
+		Server struct {
+			Name    string `json:"name"`
+			Title   string `json:"title"`
+			Version string `json:"version"`
+		} `json:"serverInfo"`
+		Instructions string `json:"instructions"`
+	}
+	result.Version = mcp.NegotiateLegacyVersion(p.Version)
+	result.Capabilities.Tools.ListChanged = true
+	result.Server.Name, result.Server.Title, result.Server.Version = serverName, serverName, s.version
+	result.Instructions = s.instructions()
+	return resultFrame(m.ID, encode(result))
+}

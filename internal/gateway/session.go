@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// front is what all sessions of a process share. It is never changed.
+type front struct {
+	door    protocol.Door
+	version string // of the program, as clients are told
+	log     *slog.Logger
+	looks   chan struct{} // bounds how many sessions look at their list at once; a token is put in while looking
+}
+
+// maxLooks bounds the lists that are read at once after a publication, which concerns every session of its tenant.
+const maxLooks = 16
+
+func newFront(door protocol.Door, version string, log *slog.Logger) *front {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &front{door: door, version: version, log: log, looks: make(chan struct{}, maxLooks)}
+}
+
+// session is one MCP connection, whatever carries it. It is safe for concurrent use.
+type session struct {
+	*front
+	endpoint
+	runtime runtimeSession
+
+	// notify sends a frame that answers no request. It is called from one goroutine at a time and may block.
+	notify func(frame []byte)
+
+	life        context.Context //nolint:containedctx // the connection's: calls outlive the request that brought them
+	cancel      context.CancelCauseFunc
+	work        sync.WaitGroup // calls and the watch; added to under mu, and not once closed is set
+	unsubscribe func()
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	calls  map[string]context.CancelCauseFunc // in flight, by id as it came
+	list   listing
+}
+
+// attach opens a connection to an endpoint. ctx carries values only; the connection ends by close. runtimeID names the
+// session of the runtime, which is opened when it is first needed. Errors: those of Door.Subscribe, among them
+// unknown_tenant.
+func (f *front) attach(ctx context.Context, at endpoint, runtimeID string, notify func([]byte)) (*session, error) {
+	s := &session{front: f, endpoint: at, notify: notify, calls: map[string]context.CancelCauseFunc{}}
+	s.runtime.init(runtimeID)
+	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	unsubscribe, err := f.door.Subscribe(at.Tenant, s.changed)
+	if err != nil {
+		s.cancel(err)
+		return nil, vakerr.From(err)
+	}
+	s.unsubscribe = unsubscribe
+	return s, nil
+}
+
+// close ends the connection: its calls are cancelled with cause, and when it returns nothing of it runs any more. It may
+// be called again.
+func (s *session) close(cause *vakerr.Error) {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel(cause)
+	if first {
+		s.unsubscribe()
+	}
+	s.work.Wait()
+}
+
+// begin counts one more piece of work, unless the connection is closed; the worker calls s.work.Done.
+func (s *session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Add(1)
+	return true
+}
+
+// detach runs f on a goroutine of the connection's; here, when the connection is closed and f has little left to do.
+func (s *session) detach(f func()) {
+	if !s.begin() {
+		f()
+		return
+	}
+	go func() {
+		defer s.work.Done()
+		f()
+	}()
+}
+
+// accept takes a message in. Messages of a connection are accepted in the order in which they came, as a cancellation
+// concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty for what
+// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. progress sends a frame about
+// the request on the request's own stream and may block; nil: there is no such stream.
+func (s *session) accept(m message, progress func(frame []byte)) (answer []byte, work func() []byte) {
+	if !m.request() {
+		s.notified(m)
+		return nil, nil
+	}
+	if !s.begin() {
+		return failure(errClosing).frame(m.ID), nil
+	}
+	answer, rest := s.answer(m, progress)
+	if rest == nil {
+		s.work.Done()
+		return answer, nil
+	}
+	return nil, func() []byte {
+		defer s.work.Done()
+		return rest()
+	}
+}
+
+var errClosing = vakerr.New(vakerr.ShuttingDown, "the connection is being closed").WithRemedy("connect again")
+
+func (s *session) answer(m message, progress func([]byte)) ([]byte, func() []byte) {
+	switch mcp.MCPMethod(m.Method) {
+	case mcp.MethodInitialize:
+		return s.initialize(m), nil
+	case mcp.MethodPing:
+		return resultFrame(m.ID, []byte(`{}`)), nil
+	case mcp.MethodSetLogLevel:
+		return setLevel(m), nil
+	case mcp.MethodToolsList:
+		return nil, func() []byte { return s.listTools(m) }
+	case mcp.MethodToolsCall:
+		return s.prepareCall(m, progress)
+	}
+	return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
+}
+
+// notified hears what is not answered. notifications/initialized asks for nothing; unknown notifications are ignored, as
+// JSON-RPC has it.
+func (s *session) notified(m message) {
+	if m.Method != string(mcp.MethodNotificationCancelled) {
+		return
+	}
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	s.mu.Lock()
+	cancel := s.calls[string(p.ID)]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errCancelled)
+	}
+}
+
+// errCancelled is the cause of a call's end that its own client asked for: nothing is answered then.
+var errCancelled = vakerr.New(vakerr.Canceled, "the client cancelled the call")
+
+// setLevel accepts every level there is. This server logs for its operators and sends clients no messages, whatever the
+// level; clients that set one without asking must not fail over it.
+func setLevel(m message) []byte {
+	var p struct {
+		Level mcp.LoggingLevel `json:"level"`
+	}
+	if json.Unmarshal(m.Params, &p) == nil {
+		switch p.Level {
+		case mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning,
+			mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency:
+			return resultFrame(m.ID, []byte(`{}`))
+		}
+	}
+	return invalidParams("there is no such level").frame(m.ID)
+}
