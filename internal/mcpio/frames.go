@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"sync"
 )
 
@@ -21,32 +22,42 @@ const (
 	codeFrameInvalid  = -9100002
 )
 
-// router takes the messages that are no responses. It must not block, and must not keep the slices of the envelope.
+// router takes the messages that are no responses. It must not block, and must not keep the slices it gets.
 type router interface {
 	notification(method, params []byte)
 	asked(method, id []byte)
 }
 
+// shelf takes the result of a request, and reports whether anyone waits for it. It must not keep the slice it gets.
+type shelf interface {
+	put(id int64, result []byte) bool
+}
+
 // frameReader turns the stdout of a server into a clean stream of responses, one a line. Lines that are no JSON objects are
 // dropped and counted; notifications and requests go to the router; a line over max bytes costs no memory. Numeric ids that
-// the server turned into strings are numbers again. Read is called by one goroutine.
+// the server turned into strings are numbers again. Results go to the shelf, and an empty one stands in the stream for each:
+// the reader above decodes every frame twice, which is dear for a large one. Read is called by one goroutine.
 type frameReader struct {
-	src  *bufio.Reader
-	max  int
-	junk *junkLog
-	to   router
+	src     *bufio.Reader
+	max     int
+	junk    *junkLog
+	to      router
+	results shelf
 
 	buf  []byte // reused for lines longer than the buffer of src
 	pend []byte // what is left to read of the current frame
 	head []byte // reused for the begin of an oversized line
+	stub []byte // reused for the frame that stands for a result
 
 	endOnce sync.Once
 	err     error         // why the stream ended; written before ended is closed
 	ended   chan struct{} // closed by the Read that returns the first error
 }
 
-func newFrameReader(src io.Reader, max int, junk *junkLog, to router) *frameReader {
-	return &frameReader{src: bufio.NewReaderSize(src, 64<<10), max: max, junk: junk, to: to, ended: make(chan struct{})}
+func newFrameReader(src io.Reader, max int, junk *junkLog, to router, results shelf) *frameReader {
+	return &frameReader{
+		src: bufio.NewReaderSize(src, 64<<10), max: max, junk: junk, to: to, results: results, ended: make(chan struct{}),
+	}
 }
 
 // Read implements io.Reader. Whatever ends the stream, the reader above sees io.EOF; the reason is in err.
@@ -137,7 +148,7 @@ func (r *frameReader) oversized(ends []byte) []byte {
 			id = m[1]
 		}
 	}
-	if e.method != nil || id == nil {
+	if e.method != nil {
 		return nil
 	}
 	return errorFrame(id, codeFrameTooLarge)
@@ -155,8 +166,10 @@ func (r *frameReader) accept(line []byte) []byte {
 	}
 	if !json.Valid(trimmed) {
 		// NaN is a classic: a response that some libraries write and no JSON reader takes.
-		if e.response && e.id != nil {
-			return errorFrame(e.id, codeFrameInvalid)
+		if e.response() {
+			if frame := errorFrame(e.id, codeFrameInvalid); frame != nil {
+				return frame
+			}
 		}
 		return r.drop(line)
 	}
@@ -167,10 +180,23 @@ func (r *frameReader) accept(line []byte) []byte {
 	case e.method != nil:
 		r.to.notification(e.method, e.params)
 		return nil
-	case !e.response || e.id == nil:
+	case !e.response() || e.id == nil:
 		return r.drop(line)
+	case e.failure != nil:
+		return withNumericID(trimmed, e)
 	}
-	return terminated(withNumericID(trimmed, e), line)
+	return r.shelve(e)
+}
+
+// shelve puts a result on the shelf and returns the frame that stands for it. A result nobody waits for, as that of a call
+// that was given up, is no junk and is dropped.
+func (r *frameReader) shelve(e envelope) []byte {
+	id, err := strconv.ParseInt(string(numericID(e.id)), 10, 64)
+	if err != nil || !r.results.put(id, e.result) {
+		return nil
+	}
+	r.stub = append(strconv.AppendInt(append(r.stub[:0], `{"jsonrpc":"2.0","id":`...), id, 10), `,"result":{}}`+"\n"...)
+	return r.stub
 }
 
 // drop counts a line as junk. Over budget, the source is not read again.
@@ -186,24 +212,14 @@ type failedReader struct{ err error }
 
 func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
-// terminated is frame with a line end. It reuses the line the frame was cut from where it can.
-func terminated(frame, line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' && len(frame) < n && &frame[0] == &line[0] && frame[len(frame)-1] == '}' {
-		return append(frame[:len(frame):n], '\n')
-	}
-	return append(append(make([]byte, 0, len(frame)+1), frame...), '\n')
-}
-
-// withNumericID undoes the habit of some servers to echo a numeric id as a string. Ours are always numbers.
+// withNumericID is frame with a line end, and undoes the habit of some servers to echo a numeric id as a string. Ours are
+// always numbers.
 func withNumericID(frame []byte, e envelope) []byte {
-	id := numericID(e.id)
-	if len(id) == len(e.id) {
-		return frame
-	}
-	out := make([]byte, 0, len(frame))
+	out := make([]byte, 0, len(frame)+1)
 	out = append(out, frame[:e.idAt]...)
-	out = append(out, id...)
-	return append(out, frame[e.idAt+len(e.id):]...)
+	out = append(out, numericID(e.id)...)
+	out = append(out, frame[e.idAt+len(e.id):]...)
+	return append(out, '\n')
 }
 
 // numericID is id without the quotes, if there are digits between them.
@@ -220,6 +236,11 @@ func numericID(id []byte) []byte {
 	return digits
 }
 
+// errorFrame is an error response for the request of that id; nil if the id cannot be one of ours.
 func errorFrame(id []byte, code int) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"unusable frame"}}`+"\n", numericID(id), code)
+	n, err := strconv.ParseInt(string(numericID(id)), 10, 64)
+	if err != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":"unusable frame"}}`+"\n", n, code)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,16 +14,24 @@ import (
 )
 
 // sink is a router that notes what it gets.
-type sink struct{ notifications, requests []string }
+type sink struct{ notifications, requests, results []string }
 
 func (s *sink) notification(method, params []byte) {
 	s.notifications = append(s.notifications, string(method)+string(params))
 }
 func (s *sink) asked(method, id []byte) { s.requests = append(s.requests, string(method)+string(id)) }
 
+// put implements shelf: it takes everything below 1000.
+func (s *sink) put(id int64, result []byte) bool {
+	if id < 1000 {
+		s.results = append(s.results, fmt.Sprintf("%d=%s", id, result))
+	}
+	return id < 1000
+}
+
 func readFrames(src io.Reader, max, budget int) (out string, to *sink, r *frameReader) {
 	to = &sink{}
-	r = newFrameReader(src, max, &junkLog{budget: budget, now: time.Now}, to)
+	r = newFrameReader(src, max, &junkLog{budget: budget, now: time.Now}, to, to)
 	data, _ := io.ReadAll(r)
 	return string(data), to, r
 }
@@ -30,14 +39,17 @@ func readFrames(src io.Reader, max, budget int) (out string, to *sink, r *frameR
 func TestFrameReader(t *testing.T) {
 	const max = 200
 	long := strings.Repeat("x", 1000)
+	stub := func(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", id) }
 	tests := map[string]struct{ in, out, routed string }{
-		"response":               {in: `{"id":1,"result":{}}` + "\n", out: `{"id":1,"result":{}}` + "\n"},
-		"windows line end":       {in: "{\"id\":1,\"result\":{}}\r\n", out: `{"id":1,"result":{}}` + "\n"},
-		"indented":               {in: "  {\"id\":1,\"result\":{}} \n", out: `{"id":1,"result":{}}` + "\n"},
+		"response":               {in: `{"id":1,"result":{"a":[1]}}` + "\n", out: stub(1), routed: `1={"a":[1]}`},
+		"windows line end":       {in: "{\"id\":1,\"result\":null}\r\n", out: stub(1), routed: `1=null`},
+		"indented":               {in: "  {\"id\":1,\"result\":{}, \"error\":null} \n", out: stub(1), routed: `1={}`},
 		"no last line end":       {in: `{"id":1,"error":{}}`, out: `{"id":1,"error":{}}` + "\n"},
-		"string id":              {in: `{"id":"12","result":{"id":"3"}}` + "\n", out: `{"id":12,"result":{"id":"3"}}` + "\n"},
-		"other string id":        {in: `{"id":"a1","result":{}}` + "\n", out: `{"id":"a1","result":{}}` + "\n"},
-		"id with zeros":          {in: `{"id":"012","result":{}}` + "\n", out: `{"id":"012","result":{}}` + "\n"},
+		"string id":              {in: `{"id":"12","result":{"id":"3"}}` + "\n", out: stub(12), routed: `12={"id":"3"}`},
+		"string id, error":       {in: `{"error":{},"id":"12"}` + "\n", out: `{"error":{},"id":12}` + "\n"},
+		"other string id":        {in: `{"id":"a1","result":{}}` + "\n"},
+		"id with zeros":          {in: `{"id":"012","result":{}}` + "\n"},
+		"nobody waits":           {in: `{"id":1000,"result":{}}` + "\n"},
 		"notification":           {in: `{"method":"n","params":{"a":1}}` + "\n", routed: `"n"{"a":1}`},
 		"null id":                {in: `{"id":null,"method":"n"}` + "\n", routed: `"n"`},
 		"request":                {in: `{"id":"x","method":"ping"}` + "\n", routed: `"ping""x"`},
@@ -60,7 +72,7 @@ func TestFrameReader(t *testing.T) {
 			"whole": func(r io.Reader) io.Reader { return r }, "bytewise": iotest.OneByteReader,
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				next := `{"id":99,"result":{}}` + "\n"
+				next := `{"id":99,"error":{}}` + "\n"
 				in := tt.in
 				if !strings.HasSuffix(in, "\n") {
 					next = ""
@@ -69,7 +81,7 @@ func TestFrameReader(t *testing.T) {
 				if want := tt.out + next; out != want {
 					t.Errorf("out %q, want %q", out, want)
 				}
-				if got := strings.Join(append(to.notifications, to.requests...), " "); got != tt.routed {
+				if got := strings.Join(slices.Concat(to.notifications, to.requests, to.results), " "); got != tt.routed {
 					t.Errorf("routed %q, want %q", got, tt.routed)
 				}
 				if !errors.Is(r.err, io.EOF) {
@@ -85,13 +97,16 @@ func TestFrameReaderLongLines(t *testing.T) {
 	const max = 100 << 10
 	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, max - 30, max + 1, 10 * max} {
 		frame := `{"id":3,"result":"` + strings.Repeat("y", size-20) + `"}` + "\n"
-		out, _, _ := readFrames(strings.NewReader(frame+`{"id":4,"result":{}}`+"\n"), max, 1<<30)
-		want := frame
+		out, to, _ := readFrames(strings.NewReader(frame+`{"id":4,"error":{}}`+"\n"), max, 1<<30)
+		want, shelved := `{"jsonrpc":"2.0","id":3,"result":{}}`+"\n", 1
 		if len(frame) > max {
-			want = string(errorFrame([]byte("3"), codeFrameTooLarge))
+			want, shelved = string(errorFrame([]byte("3"), codeFrameTooLarge)), 0
 		}
-		if out != want+`{"id":4,"result":{}}`+"\n" {
-			t.Errorf("size %d: %d bytes came through", size, len(out))
+		if out != want+`{"id":4,"error":{}}`+"\n" || len(to.results) != shelved {
+			t.Errorf("size %d: %d results, %q", size, len(to.results), out)
+		}
+		if shelved == 1 && to.results[0] != `3="`+strings.Repeat("y", size-20)+`"` {
+			t.Errorf("size %d: a result of %d bytes came through", size, len(to.results[0]))
 		}
 	}
 }
@@ -144,7 +159,12 @@ func FuzzFrameReader(f *testing.F) {
 	f.Add([]byte(`{"result":"` + strings.Repeat("x", 300) + `","id":3}` + "\n"))
 	f.Add([]byte(`{"id":1,"result":NaN}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		out, _, _ := readFrames(bytes.NewReader(data), 200, 1<<20)
+		out, to, _ := readFrames(bytes.NewReader(data), 200, 1<<20)
+		for _, result := range to.results {
+			if _, value, _ := strings.Cut(result, "="); !json.Valid([]byte(value)) {
+				t.Fatalf("result %q of %q", value, data)
+			}
+		}
 		for line := range strings.Lines(out) {
 			var m struct {
 				ID     json.RawMessage `json:"id"`
@@ -165,7 +185,7 @@ func BenchmarkFrameReader(b *testing.B) {
 	for _, size := range []int{100, 10 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			src := &repeater{s: `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}}` + "\n"}
-			r := newFrameReader(src, 16<<20, &junkLog{budget: 1, now: time.Now}, &sink{})
+			r := newFrameReader(src, 16<<20, &junkLog{budget: 1, now: time.Now}, nothing{}, nothing{})
 			b.SetBytes(int64(len(src.s)))
 			b.ReportAllocs()
 			for buf := make([]byte, 64<<10); b.Loop(); {
@@ -176,3 +196,10 @@ func BenchmarkFrameReader(b *testing.B) {
 		})
 	}
 }
+
+// nothing takes everything and keeps nothing.
+type nothing struct{}
+
+func (nothing) notification([]byte, []byte) {}
+func (nothing) asked([]byte, []byte)        {}
+func (nothing) put(int64, []byte) bool      { return true }

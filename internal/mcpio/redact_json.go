@@ -38,6 +38,11 @@ func (w *redactWalk) value(key string, v any) any {
 			return v
 		}
 		return w.redact.String(v)
+	case json.Number:
+		if _, err := v.Float64(); err != nil && w.err == nil {
+			w.err = errors.New("it holds a number out of range, which most readers refuse")
+		}
+		return v
 	case map[string]any:
 		return w.object(v)
 	case []any:

@@ -8,10 +8,13 @@ import (
 // envelope is what is needed of a JSON-RPC message to route it: the raw values of its top-level members, as slices of the
 // message. A member that is absent is nil.
 type envelope struct {
-	id, method, params []byte
-	idAt               int // offset of id in the message
-	response           bool
+	id, method, params, result, failure []byte // failure is the member "error"; a null id or failure is nil
+
+	idAt int // offset of id in the message
 }
+
+// response reports whether the message answers something.
+func (e *envelope) response() bool { return e.result != nil || e.failure != nil }
 
 // scanEnvelope finds the top-level members of a message without looking at what is in them. It accepts some input that is
 // no JSON; whoever needs more checks the message with json.Valid. ok is false if the message ends too early or has
@@ -62,8 +65,12 @@ func (e *envelope) note(key, value []byte, at int) {
 		e.method = value
 	case "params":
 		e.params = value
-	case "result", "error":
-		e.response = true
+	case "result":
+		e.result = value
+	case "error":
+		if !bytes.Equal(value, []byte("null")) {
+			e.failure = value
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ func TestScanEnvelope(t *testing.T) {
 		{in: `{"jsonrpc":"2.0","id":7,"result":{"id":8,"method":"x"}}`, id: "7", response: true, ok: true},
 		{in: `{"result":{"a":"}\"\\"},"id":"x\"y"}`, id: `"x\"y"`, response: true, ok: true},
 		{in: ` { "method" : "m" , "params" : [ "]" , {} ] } `, method: `"m"`, params: `[ "]" , {} ]`, ok: true},
+		{in: `{"id":4,"error":null}`, id: "4", ok: true},
 		{in: `{"id":null,"error":{}}`, response: true, ok: true},
 		{in: `{"id":1} x`, id: "1"},
 		{in: `{"id":3,"result":{"text":"cut of`, id: "3"},
@@ -28,8 +29,8 @@ func TestScanEnvelope(t *testing.T) {
 	for _, tt := range tests {
 		e, ok := scanEnvelope([]byte(tt.in))
 		if string(e.id) != tt.id || string(e.method) != tt.method || string(e.params) != tt.params ||
-			e.response != tt.response || ok != tt.ok {
-			t.Errorf("%s: id %s, method %s, params %s, response %t, ok %t", tt.in, e.id, e.method, e.params, e.response, ok)
+			e.response() != tt.response || ok != tt.ok {
+			t.Errorf("%s: id %s, method %s, params %s, response %t, ok %t", tt.in, e.id, e.method, e.params, e.response(), ok)
 		}
 		if e.id != nil && !strings.HasPrefix(tt.in[e.idAt:], string(e.id)) {
 			t.Errorf("%s: the id is not at %d", tt.in, e.idAt)
@@ -50,7 +51,7 @@ func FuzzScanEnvelope(f *testing.F) {
 		if !ok {
 			t.Fatalf("%q is a JSON object and is refused", data)
 		}
-		if string(e.method) != string(want["method"]) || string(e.params) != string(want["params"]) {
+		if string(e.result) != string(want["result"]) || string(e.method) != string(want["method"]) || string(e.params) != string(want["params"]) {
 			t.Fatalf("%q: method %s, params %s", data, e.method, e.params)
 		}
 	})

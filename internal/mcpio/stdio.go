@@ -26,6 +26,7 @@ type stdioLink struct {
 	in    *pipeWriter
 	out   *frameReader
 	reply *responder
+	got   *results
 
 	stop  chan struct{} // closed by close: the end of the process is wanted
 	owned sync.WaitGroup
@@ -49,9 +50,9 @@ func openStdio(c *Conn) (*stdioLink, error) {
 		<-proc.Done()
 		return nil, vakerr.From(err)
 	}
-	l := &stdioLink{c: c, proc: proc, in: in, stop: make(chan struct{})}
+	l := &stdioLink{c: c, proc: proc, in: in, got: newResults(), stop: make(chan struct{})}
 	l.reply = newResponder(func(frame []byte) { _, _ = l.in.Write(frame) })
-	l.out = newFrameReader(proc.Stdout(), s.Limits.Frame, &junkLog{budget: s.Limits.Junk, now: time.Now, redact: c.redact}, l)
+	l.out = newFrameReader(proc.Stdout(), s.Limits.Frame, &junkLog{budget: s.Limits.Junk, now: time.Now, redact: c.redact}, l, l.got)
 	l.tr = transport.NewIO(l.out, l.in, io.NopCloser(strings.NewReader("")))
 	if err := l.tr.Start(c.life); err != nil {
 		_ = l.close(c.life)
@@ -132,7 +133,14 @@ func (l *stdioLink) exitError() *vakerr.Error {
 }
 
 func (l *stdioLink) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	return l.tr.SendRequest(ctx, req)
+	id, _ := req.ID.Value().(int64) // all of ours are
+	l.got.expect(id)
+	resp, err := l.tr.SendRequest(ctx, req)
+	result := l.got.take(id)
+	if err == nil && resp.Error == nil {
+		resp.Result = result
+	}
+	return resp, err
 }
 
 // sendError: the transport is closed only by watch, after it noted why.
