@@ -142,7 +142,6 @@ func (c *Conn) roundTrip(ctx context.Context, id int64, method string, params js
 		c.cancelRemote(id, method)
 		return nil, c.contextError(ctx, method)
 	}
-	c.suspect.Store(true)
 	return nil, c.link.sendError(ctx, method, err)
 }
 

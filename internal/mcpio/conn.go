@@ -51,7 +51,7 @@ type Conn struct {
 	nextID   atomic.Int64
 	inFlight atomic.Int64
 	lastUsed atomic.Int64 // unix nanoseconds of the last answer
-	suspect  atomic.Bool  // the last request failed below the protocol: ask before reuse
+	suspect  atomic.Bool  // a request over HTTP failed below the protocol: ask before reuse
 
 	progressMu sync.RWMutex // guards progress; read-held while a callback runs, so that none runs after its call returned
 	progress   map[string]func(params json.RawMessage)
@@ -168,7 +168,7 @@ func (c *Conn) shutdown(ctx context.Context, force bool) error {
 }
 
 // Alive reports whether the connection can be used: nil, or why not. A dead process is known without asking. The server is
-// asked only if the last request failed below the protocol, or if nothing was heard of it for Limits.IdleCheck and nothing
+// asked only if the last request over HTTP failed below the protocol, or if nothing was heard of it for Limits.IdleCheck and nothing
 // is in flight; then the question is bounded by ctx and by 5 s. A server that turns out dead ends the connection.
 func (c *Conn) Alive(ctx context.Context) error {
 	if err := c.Err(); err != nil {

@@ -109,6 +109,21 @@ func (c *Conn) contextError(ctx context.Context, method string) error {
 	return vakerr.New(vakerr.Canceled, "%s to server %q was canceled", method, c.spec.Name).WithCause(context.Cause(ctx))
 }
 
+// statusError is the error of a request that was refused with an HTTP status.
+func (c *Conn) statusError(method string, s *StatusError) error {
+	switch s.Status {
+	case 401, 403:
+		return vakerr.New(vakerr.Unauthenticated, "server %q wants authentication: it answered %s with HTTP status %d",
+			c.spec.Name, method, s.Status).
+			WithRemedy("check the credentials in the headers of the server's configuration").WithCause(s)
+	case 429:
+		return vakerr.New(vakerr.QueueFull, "server %q takes no more requests now (HTTP status 429)", c.spec.Name).
+			WithRemedy("wait and repeat the request").WithCause(s)
+	}
+	return vakerr.New(vakerr.ServerProtocol, "server %q answered %s with HTTP status %d", c.spec.Name, method, s.Status).
+		WithRemedy("check the URL of the server and its log").WithCause(s)
+}
+
 // hasEffect reports whether a request of this method may change something outside.
 func hasEffect(method string) bool { return method == "tools/call" }
 

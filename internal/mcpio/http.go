@@ -122,6 +122,7 @@ func (l *httpLink) refused(status int, body []byte, challenge, session string) (
 	answered := json.Unmarshal(body, &resp) == nil && resp.Error != nil && resp.Error.Code != 0
 	gone := status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
 	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden: // whatever the body says
 	case answered && resp.Error.Code == codeMethodNotFound:
 		return &resp, nil
 	case session != "" && gone: // some say so in a JSON-RPC error as well
@@ -158,6 +159,7 @@ func (l *httpLink) sendError(_ context.Context, method string, err error) error 
 	case errors.Is(err, errBodyTooLarge):
 		return l.c.tooLarge(method)
 	case errors.As(err, &below):
+		l.c.suspect.Store(true)
 		return l.c.lostError(method, below.sent, l.death(below))
 	}
 	return vakerr.From(err)

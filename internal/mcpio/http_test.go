@@ -108,6 +108,17 @@ func TestHTTPAuthentication(t *testing.T) {
 	}
 }
 
+// Many servers put a JSON-RPC error in the body of a 401; it is a lack of credentials all the same.
+func TestHTTPAuthenticationWithAnErrorInTheBody(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no token"}}`)
+	}))
+	defer srv.Close()
+	_, err := Dial(t.Context(), Spec{Name: "x", Transport: HTTP, URL: srv.URL}, Handlers{})
+	wantCode(t, err, vakerr.Unauthenticated)
+}
+
 func TestHTTPRefusals(t *testing.T) {
 	_, err := Dial(t.Context(), httpServer(t, "-status", "500"), Handlers{})
 	wantCode(t, err, vakerr.ServerProtocol)
