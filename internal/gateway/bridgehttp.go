@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -64,9 +65,7 @@ func (b *bridge) request(ctx context.Context, method string, body io.Reader, at 
 	if err != nil {
 		return nil, vakerr.New(vakerr.InvalidRequest, "the address of the daemon is none").WithCause(err)
 	}
-	for name, values := range b.o.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, b.o.Header)
 	r.Header.Set("Content-Type", contentJSON)
 	r.Header.Set("Accept", contentJSON+", "+contentEvents)
 	r.Header.Set(SessionKeyHeader, b.key)

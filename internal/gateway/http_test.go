@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -170,9 +171,7 @@ func TestStatusCodes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := header{"Authorization": "Bearer right"}
-			for name, value := range c.header {
-				h[name] = value
-			}
+			maps.Copy(h, c.header)
 			r := s.do(c.method, c.path, c.body, h)
 			got := text(t, r)
 			if r.StatusCode != c.want {
@@ -563,7 +562,8 @@ func TestMcpGoClient(t *testing.T) {
 			s := newSite(t, w, Options{})
 			var options []transport.StreamableHTTPCOption
 			if listening {
-				options = append(options, transport.WithContinuousListening())
+				//lint:ignore SA1019 the stream of the revisions that clients speak is what is tested
+				options = append(options, transport.WithContinuousListening()) //nolint:staticcheck // as above
 			}
 			c, err := client.NewStreamableHttpClient(s.url+"/mcp", append(options, transport.WithHTTPBasicClient(s.web))...)
 			if err != nil {
