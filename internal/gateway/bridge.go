@@ -184,10 +184,11 @@ var errUnknown = vakerr.New(vakerr.OutcomeUnknown, "the connection to the daemon
 // retryable reports whether a daemon that comes back may answer.
 func retryable(err error) bool {
 	switch vakerr.CodeOf(err) {
-	case vakerr.ActorStopped, vakerr.ShuttingDown:
+	case vakerr.DaemonUnreachable, vakerr.ShuttingDown:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // sleep waits before the next attempt, longer each time; false when ctx ended.

@@ -28,7 +28,7 @@ type reply struct {
 }
 
 // errAway is the failure to reach the daemon at all. It is told to the client only when its patience ends.
-var errAway = vakerr.New(vakerr.ActorStopped, "the daemon does not answer").
+var errAway = vakerr.New(vakerr.DaemonUnreachable, "the daemon does not answer").
 	WithRemedy("start it with `vak-actors serve`, or wait until it is back")
 
 // post sends one frame and waits for its answer; what comes before the answer is passed on at once. id is that of the

@@ -33,6 +33,7 @@ func statusOf(err error) int {
 		return http.StatusRequestEntityTooLarge
 	case vakerr.ShuttingDown, vakerr.TooMany, vakerr.QueueFull:
 		return http.StatusServiceUnavailable
+	default: // by its kind
 	}
 	switch vakerr.From(err).Kind() {
 	case vakerr.KindInvalid, vakerr.KindNotFound, vakerr.KindConflict:

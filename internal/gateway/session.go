@@ -140,8 +140,9 @@ func (s *session) answer(m message, progress func([]byte)) ([]byte, func() []byt
 		return nil, func() []byte { return s.listTools(m) }
 	case mcp.MethodToolsCall:
 		return s.prepareCall(m, progress)
+	default:
+		return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
 	}
-	return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
 }
 
 // notified hears what is not answered. notifications/initialized asks for nothing; unknown notifications are ignored, as

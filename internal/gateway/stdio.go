@@ -58,7 +58,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o StdioOptions
 	}
 	s.listen(+1)
 	p := newPipe(in, w, o.Drain)
-	err = p.run(ctx, func(raw []byte) { serveFrame(s, p, raw) })
+	err = p.run(ctx, func(raw []byte) { serveFrame(s, p, raw) }) //nolint:contextcheck // close ends calls, after the drain
 	s.close(vakerr.New(vakerr.Canceled, "the client left"))
 	err = errors.Join(err, p.finish())
 	s.leave(ctx)

@@ -176,8 +176,8 @@ func (s *streams) bound() {
 
 func (s *streams) boundLocked() {
 	total := 0
-	for i := len(s.left) - 1; i >= 0; i-- {
-		total += s.left[i].size()
+	for i, st := range slices.Backward(s.left) {
+		total += st.size()
 		if len(s.left)-i <= keptStreams && total <= keptBytes {
 			continue
 		}
