@@ -150,19 +150,30 @@ func (t *tenant) announce(msg any) {
 	}
 }
 
-// ready returns when the workspace was read once.
+// ready returns when every part runs and the workspace was read once.
 func (t *tenant) ready(ctx context.Context) error {
-	for {
-		_, err := actorkit.Ask[any](ctx, t.reconciler.Ref(), protocol.Freshen{})
-		if err == nil || ctx.Err() != nil || !t.reconciler.Ref().IsZero() {
-			return err
-		}
-		select { // the actors are being spawned
+	for !t.spawned() {
+		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Millisecond):
 		}
 	}
+	_, err := actorkit.Ask[any](ctx, t.reconciler.Ref(), protocol.Freshen{})
+	return err
+}
+
+// spawned reports whether every part was started once.
+func (t *tenant) spawned() bool {
+	if t.registry.Ref().IsZero() || t.reconciler.Ref().IsZero() || t.pool.Ref().IsZero() {
+		return false
+	}
+	for i := range t.sessions {
+		if t.sessions[i].Ref().IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *tenant) session(id string) actorkit.Ref {

@@ -35,6 +35,13 @@ func (p *Process) reap() {
 	p.reaped = true
 }
 
+// hasExitedLocked asks the kernel, and leaves the reaping to reap.
+func (p *Process) hasExitedLocked() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.PID(), &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
+	return err == nil && info.Signo != 0
+}
+
 // stat is what we need of /proc/<pid>/stat.
 type stat struct {
 	group, session int

@@ -22,6 +22,9 @@ func (p *Process) reap() {
 	p.reaped = true
 }
 
+// hasExitedLocked knows no more than reap does.
+func (p *Process) hasExitedLocked() bool { return false }
+
 type stat struct {
 	group, session int
 	start          uint64

@@ -113,6 +113,14 @@ func (p *Process) Exit() Exit {
 	}
 }
 
+// HasExited reports whether the child has ended. It knows so at once, while Done takes until everything of the child is
+// gone.
+func (p *Process) HasExited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reaped || p.hasExitedLocked()
+}
+
 // StderrTail is a copy of the latest stderr, at most Spec.StderrLimit bytes.
 func (p *Process) StderrTail() []byte { return p.stderr.bytes() }
 

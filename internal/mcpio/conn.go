@@ -28,6 +28,8 @@ type link interface {
 	listen(era Era)
 	// close ends the link and waits for all it owns.
 	close(ctx context.Context) error
+	// gone reports whether the process of the server has ended; the end of the connection follows. It does not block.
+	gone() bool
 	pid() int
 	stderr() []byte
 	junk() JunkStats
@@ -171,6 +173,13 @@ func (c *Conn) shutdown(ctx context.Context, force bool) error {
 // asked only if the last request over HTTP failed below the protocol, or if nothing was heard of it for Limits.IdleCheck and nothing
 // is in flight; then the question is bounded by ctx and by 5 s. A server that turns out dead ends the connection.
 func (c *Conn) Alive(ctx context.Context) error {
+	if c.link.gone() {
+		select {
+		case <-c.done: // with the reason
+		case <-ctx.Done():
+			return c.contextError(ctx, "ping")
+		}
+	}
 	if err := c.Err(); err != nil {
 		return err
 	}

@@ -260,6 +260,7 @@ func (l *httpLink) close(context.Context) error {
 	return nil
 }
 
+func (l *httpLink) gone() bool      { return false }
 func (l *httpLink) pid() int        { return 0 }
 func (l *httpLink) stderr() []byte  { return nil }
 func (l *httpLink) junk() JunkStats { return JunkStats{} }

@@ -201,6 +201,7 @@ func (l *stdioLink) close(ctx context.Context) error {
 	return nil
 }
 
+func (l *stdioLink) gone() bool      { return l.proc.HasExited() }
 func (l *stdioLink) pid() int        { return l.proc.PID() }
 func (l *stdioLink) stderr() []byte  { return l.proc.StderrTail() }
 func (l *stdioLink) junk() JunkStats { return l.out.junk.snapshot() }
