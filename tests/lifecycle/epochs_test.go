@@ -1,0 +1,189 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	commonv1 "github.com/vak-actors/vak-actors/messages/vak/common/v1"
+
+	"github.com/vak-actors/vak-actors/host"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// V3, V6, V84, V85, V86, V87, V101, V106, V126: a skill that is edited while sessions live is used at each one's next
+// turn, told once; a turn in flight keeps its view to its end.
+func TestEditReachesEverySession(t *testing.T) {
+	for name, edit := range map[string]func(w *world, path, text string){"in place": (*world).write, "by rename": (*world).replace} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{skillFile("greet"): skill("greet", "Say hello.")})
+			agents := w.openMany(100)
+			turns := make([]*aTurn, len(agents))
+			for i, a := range agents {
+				turns[i] = a.begin()
+				if i%2 == 1 {
+					turns[i].end()
+				}
+			}
+
+			edit(w, skillFile("greet"), skill("greet", "Say good evening."))
+			w.write(skillFile("part"), skill("part", "Say farewell."))
+			if r := w.reload(); !r.GetChanged() {
+				t.Fatal("the edit did not move the epoch")
+			}
+			for i, u := range turns {
+				if i%2 == 0 {
+					u.want(u.call("skill", object{"name": "greet"}), "Say hello.")
+					if got := u.call("skill", object{"name": "part"}); got.err == nil {
+						t.Errorf("V101: a skill that was added meanwhile is callable in the turn: %s", got.text)
+					}
+					u.end()
+				}
+			}
+			for _, a := range agents {
+				told := a.begin()
+				checkTold(t, told)
+				told.end()
+				if again := a.begin(); again.GetNotice() != "" || changes(again.GetDelta()) > 0 || again.GetEpoch() != told.GetEpoch() {
+					t.Fatalf("V87: the change is told again: %q %v", again.GetNotice(), again.GetDelta())
+				}
+			}
+			checkRecorded(t, agents[0])
+			w.verify()
+		})
+	}
+}
+
+// checkTold holds a turn to what the edit of TestEditReachesEverySession did.
+func checkTold(t *testing.T, u *aTurn) {
+	t.Helper()
+	if d := u.GetDelta(); !slices.Equal(d.GetUpdated(), []string{"skill:greet"}) || !slices.Equal(d.GetAdded(), []string{"skill:part"}) || changes(d) != 2 {
+		t.Errorf("the delta is %v", d)
+	}
+	for _, id := range []string{"skill:greet", "skill:part"} {
+		if n := strings.Count(u.GetNotice(), id); n != 1 {
+			t.Errorf("V87: %s is announced %d times: %q", id, n, u.GetNotice())
+		}
+	}
+	u.want(u.call("skill", object{"name": "greet"}), "Say good evening.")
+	u.want(u.call("skill", object{"name": "part"}), "Say farewell.")
+}
+
+func changes(d *commonv1.Delta) int { return len(d.GetAdded()) + len(d.GetUpdated()) + len(d.GetRemoved()) }
+
+// checkRecorded holds a ledger to what the model was told.
+func checkRecorded(t *testing.T, a *agent) {
+	t.Helper()
+	changes := recorded[ledger.EpochChanged](a)
+	if len(changes) != 1 {
+		t.Fatalf("V86: the ledger holds %d changes of the epoch, want 1", len(changes))
+	}
+	if d := changes[0].Delta; len(d.Added) != 1 || d.Added[0].String() != "skill:part" || len(d.Updated) != 1 || d.Updated[0].String() != "skill:greet" {
+		t.Errorf("V86: the ledger names another delta: %v", d)
+	}
+}
+
+// V84, V85: whatever happens to a workspace, a turn goes on with what it began with, all of it.
+func TestOpenTurnKeepsItsTools(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		skillFile("greet"): skill("greet", "Say hello."), "commands/hi.md": "Greet $ARGUMENTS.",
+	})
+	s := w.fault("s", nil)
+	w.write("vak.toml", toml(s.config))
+	u := w.open().begin()
+	u.want(u.mcp("s", "echo", object{"text": "one"}), "one")
+	w.remove("skills")
+	w.remove("commands")
+	w.write("vak.toml", settings)
+	w.reload()
+	if w.row("skill:greet") != nil || w.row("mcp:s") != nil {
+		t.Fatal("what was removed is still in the report")
+	}
+	u.want(u.call("skill", object{"name": "greet"}), "Say hello.")
+	u.want(u.mcp("s", "echo", object{"text": "two"}), "two")
+	u.end()
+	next := u.begin()
+	refused(t, next.mcp("s", "echo", nil).err, vakerr.CapabilityRemoved, "mcp:s")
+}
+
+// V96: what is removed at its source is gone at the next turn, and the model is told once.
+func TestRemovalIsAnnounced(t *testing.T) {
+	w := newWorld(t, map[string]string{skillFile("greet"): skill("greet", "Say hello."), skillFile("stay"): skill("stay", "Stay.")})
+	a := w.open()
+	a.begin().end()
+	w.remove("skills/greet")
+	u := a.begin()
+	if d := u.GetDelta(); !slices.Equal(d.GetRemoved(), []string{"skill:greet"}) || changes(d) != 1 {
+		t.Errorf("the delta is %v", d)
+	}
+	if strings.Count(u.GetNotice(), "skill:greet") != 1 || strings.Contains(u.GetPromptSection(), "greet") {
+		t.Errorf("the removal is not announced once: %q\n%s", u.GetNotice(), u.GetPromptSection())
+	}
+	if got := u.call("skill", object{"name": "greet"}); got.err == nil {
+		t.Errorf("a removed skill was loaded: %s", got.text)
+	}
+	u.want(u.call("skill", object{"name": "stay"}), "Stay.")
+	u.end()
+	if again := a.begin(); again.GetNotice() != "" {
+		t.Errorf("the removal is told again: %q", again.GetNotice())
+	}
+}
+
+// V72, V75: with every hint dropped, a change is there after a tick, though nobody asks for it.
+func TestChangeWithoutHints(t *testing.T) {
+	w := emptyWorld(t, nil)
+	w.write("vak.toml", strings.Replace(settings, "1h", "20ms", 1))
+	w.start(host.Options{Watch: false})
+	w.write(skillFile("greet"), skill("greet", "Say hello."))
+	eventually(t, "a tick finds the skill", func() bool { return w.row("skill:greet") != nil })
+	w.remove("skills")
+	eventually(t, "a tick finds that the skill is gone", func() bool { return w.row("skill:greet") == nil })
+}
+
+// V74: with the watch, an edit is seen long before the tick, which is an hour away here.
+func TestChangeByHint(t *testing.T) {
+	w := newWorldWith(t, host.Options{Watch: true}, map[string]string{skillFile("greet"): skill("greet", "Say hello.")})
+	w.write(skillFile("part"), skill("part", "Say farewell."))
+	eventually(t, "a hint finds the new folder", func() bool { return w.row("skill:part") != nil })
+	before := w.epoch()
+	w.replace(skillFile("part"), skill("part", "Say nothing."))
+	eventually(t, "a hint finds the renamed file", func() bool { return w.epoch() > before })
+}
+
+// V76, V88: passes over a quiet world do not move the epoch, nor do writes that change nothing.
+func TestQuietWorldKeepsItsEpoch(t *testing.T) {
+	files := map[string]string{
+		skillFile("greet"): skill("greet", "Say hello."), "commands/hi.md": "Greet.", "skills/broken/SKILL.md": "no frontmatter",
+	}
+	w := newWorld(t, files)
+	s, down := w.fault("s", nil), w.fault("down", []string{"-exit-now", "1"})
+	w.write("vak.toml", toml(s.config, down.config, "[[hooks]]\nevent = \"stop\"\ncommand = \"true\"\n"))
+	u := w.open().begin()
+	u.want(u.mcp("s", "echo", object{"text": "one"}), "one")
+	u.mcp("down", "echo", nil)
+	u.end()
+	eventually(t, "both observations are published", func() bool {
+		w.reload()
+		s, down := w.state("s"), w.state("down")
+		return s.GetTools() > 0 && down.GetFailure() != ""
+	})
+	before, passes := w.epoch(), w.passes()
+	for range 25 {
+		for path, text := range files {
+			w.replace(path, text)
+		}
+		if r := w.reload(); r.GetChanged() {
+			t.Fatal("a pass over a quiet world changed something")
+		}
+	}
+	if after := w.epoch(); after != before || w.passes() < passes+25 {
+		t.Errorf("the epoch moved from %d to %d in %d quiet passes", before, after, w.passes()-passes)
+	}
+}
+
+func (w *world) passes() uint64 {
+	w.Helper()
+	report, _ := w.report()
+	return report.Loop.Passes
+}
