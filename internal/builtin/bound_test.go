@@ -229,6 +229,12 @@ func TestBrokerCalls(t *testing.T) {
 	if _, err := w.call(t.Context(), "mcp", `{"action":"call","server":"gh","tool":"open","arguments":{"n":1}}`); err != nil || w.servers.lists != 1 {
 		t.Errorf("%v after %d lists", err, w.servers.lists)
 	}
+	// What the tool declares of itself is only known now, so it is judged before anything is sent.
+	w.forbidden, w.servers.calls = vakerr.New(vakerr.ApprovalRequired, "it destroys"), nil
+	w.refused("mcp", `{"action":"call","server":"gh","tool":"open","arguments":{"n":1}}`, vakerr.ApprovalRequired)
+	if w.forbidden = nil; len(w.servers.calls) > 0 {
+		t.Errorf("calls went out: %v", w.servers.calls)
+	}
 	w.servers.answer = `"text"`
 	w.refused("mcp", `{"action":"call","server":"db","tool":"query","arguments":{"n":1}}`, vakerr.OutputInvalid)
 	w.servers.answer, w.servers.err = "", vakerr.New(vakerr.ServerDied, "died")

@@ -178,7 +178,7 @@ func retrieved(serves capability.Domains) capability.Domains {
 }
 
 // tool finds a tool in the catalog that the turn is bound to, or else in the server's own: a server that was never asked
-// has no catalog yet, and one that has grown knows more than was observed.
+// has no catalog yet, and one that has grown knows more than was observed. What is only known now was not judged yet.
 func (b *broker) tool(ctx context.Context, c op.Call, server, name string) (*capability.ObservedTool, error) {
 	for _, t := range c.Bound.ServerTools(server) {
 		if t.Name == name {
@@ -192,7 +192,7 @@ func (b *broker) tool(ctx context.Context, c op.Call, server, name string) (*cap
 	names := make([]string, len(catalog))
 	for i, t := range catalog {
 		if t.Name == name {
-			return t, nil
+			return t, c.Permit(server, t)
 		}
 		names[i] = t.Name
 	}

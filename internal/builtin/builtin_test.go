@@ -20,14 +20,15 @@ import (
 
 // world is a workspace with all ops.
 type world struct {
-	t       *testing.T
-	dir     string
-	bound   *optest.Bound
-	servers *fakeServers
-	history *fakeHistory
-	table   *op.Table
-	writes  []string // write paths of the calls
-	gate    error    // what the gate says right before an effect
+	t         *testing.T
+	dir       string
+	bound     *optest.Bound
+	servers   *fakeServers
+	history   *fakeHistory
+	table     *op.Table
+	writes    []string // write paths of the calls
+	gate      error    // what the gate says right before an effect
+	forbidden error    // what the permission engine says of a tool that is only known while the call runs
 }
 
 func newWorld(t *testing.T, declared ...capability.Declaration) *world {
@@ -71,7 +72,8 @@ func (w *world) call(ctx context.Context, name, arguments string) (op.Result, er
 	if err := schema.Compile(o.Declaration.Config.(*capability.Tool).InputSchema).CheckArguments(name, json.RawMessage(arguments)); err != nil {
 		return op.Result{}, err
 	}
-	return o.Run(ctx, op.Call{Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate }})
+	return o.Run(ctx, op.Call{Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate },
+		Permit: func(string, *capability.ObservedTool) error { return w.forbidden }})
 }
 
 // text runs an op that is expected to answer with one text.

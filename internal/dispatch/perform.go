@@ -10,6 +10,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -87,8 +88,19 @@ func (r *run) effect(ctx context.Context) (op.Result, error) {
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
 		Bound:  r.call.Admission.Bound(r.call.Discovery),
+		Permit: r.permitObserved,
 		Commit: r.commit,
 	})
+}
+
+// permitObserved judges a call of a server's tool again, by what the tool declares of itself. Before, when its catalog was
+// not known, nothing could be held against it.
+func (r *run) permitObserved(server string, tool *capability.ObservedTool) error {
+	req := turn.ServerRequest(server, tool.Name, tool)
+	if refused := r.Gate.View().Policy.Engine.Decide(req).Refusal(req); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 // commit is the gate: the check and the decision to go on are one step, which no revocation can come between.

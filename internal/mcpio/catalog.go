@@ -34,8 +34,8 @@ type ToolDef struct {
 	OutputSchema json.RawMessage // canonical; nil if there is none
 	Raw          json.RawMessage // the whole tool: keys sorted, no blanks
 
-	// The hints as declared. Undeclared ones have the protocol's defaults: neither read-only nor idempotent, and
-	// destructive unless read-only.
+	// The hints as declared; an undeclared one is false. A read-only tool is never destructive. What the protocol would
+	// assume of a tool that declares nothing (that it destroys) would say the same of nearly every real tool.
 	ReadOnly, Destructive, Idempotent bool
 }
 
@@ -151,8 +151,8 @@ func (t *ToolDef) hints(annotations any) {
 	a, _ := annotations.(map[string]any)
 	t.ReadOnly, _ = a["readOnlyHint"].(bool)
 	t.Idempotent, _ = a["idempotentHint"].(bool)
-	destructive, declared := a["destructiveHint"].(bool)
-	t.Destructive = !t.ReadOnly && (destructive || !declared)
+	destructive, _ := a["destructiveHint"].(bool)
+	t.Destructive = destructive && !t.ReadOnly
 }
 
 func decodeObject(raw json.RawMessage) (map[string]any, error) {

@@ -79,9 +79,10 @@ func TestDecodeTool(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for in, want := range map[string][3]bool{ // read-only, destructive, idempotent
-		`{}`:                     {false, true, false},
-		`{"readOnlyHint":true}`:  {true, false, false},
-		`{"readOnlyHint":"yes"}`: {false, true, false},
+		`{}`:                       {false, false, false},
+		`{"readOnlyHint":true}`:    {true, false, false},
+		`{"readOnlyHint":"yes"}`:   {false, false, false},
+		`{"destructiveHint":true}`: {false, true, false},
 		`{"destructiveHint":false,"idempotentHint":true}`: {false, false, true},
 		`{"readOnlyHint":true,"destructiveHint":true}`:    {true, false, false},
 	} {
@@ -158,7 +159,7 @@ func TestListTools(t *testing.T) {
 	t.Run("hints", func(t *testing.T) {
 		for _, tool := range plain.Tools {
 			if tool.Name == "echo" && (!tool.ReadOnly || !tool.Idempotent || tool.Destructive) ||
-				tool.Name == "write" && (tool.ReadOnly || !tool.Destructive) {
+				tool.Name == "write" && tool.ReadOnly {
 				t.Errorf("%+v", tool)
 			}
 		}

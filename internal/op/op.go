@@ -29,6 +29,10 @@ type Call struct {
 
 	Bound Bound
 
+	// Permit is asked by an op that learns only while it runs what a server's tool declares of itself: an error means that
+	// the call is not permitted, and is returned as it is. It does not block.
+	Permit func(server string, tool *capability.ObservedTool) error
+
 	// Commit is asked by an op that waits (for a server to start, for a lock) before its effect, immediately before that
 	// effect; an error means that the call must not go on, and is returned as it is. The dispatcher has asked it once
 	// before Run. It does not block.

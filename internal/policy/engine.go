@@ -13,7 +13,7 @@ type Mode uint8
 // The modes, strictest first.
 const (
 	ReadOnly       Mode = iota // nothing that changes anything, whatever the rules allow
-	WorkspaceWrite             // reading, and writing inside the workspace; everything else asks
+	WorkspaceWrite             // reading, writing inside the workspace, and declared servers unless a tool declares that it destroys; everything else asks
 	FullAccess                 // everything
 )
 
@@ -160,6 +160,8 @@ func (e *Engine) byMode(req Request) Decision {
 		return Decision{Effect: Allow, Reason: "the mode is full-access"}
 	case req.Destructive:
 		return Decision{Effect: Ask, Reason: "it may destroy what cannot be brought back"}
+	case req.Server != "":
+		return Decision{Effect: Allow, Reason: "its server is declared here, and it does not declare that it destroys anything"}
 	case req.Server == "" && req.Kind == SubjectPath && inside(req.Subject):
 		return Decision{Effect: Allow, Reason: "it writes inside the workspace"}
 	}

@@ -27,20 +27,21 @@ var (
 	fetching = Request{Tool: "fetch", Subject: "https://example.org/a/b", Kind: SubjectURL}
 	shell    = Request{Tool: "bash", Subject: "git status", Kind: SubjectCommand}
 	remote   = Request{Tool: "mcp", Server: "git", ServerTool: "commit"}
+	dropping = Request{Tool: "mcp", Server: "git", ServerTool: "drop", Destructive: true}
 	status   = Request{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}
 )
 
 // V155: what each mode says where no rule speaks.
 func TestModes(t *testing.T) {
-	for mode, want := range map[string][9]Effect{
-		//                reading writing outside absolute deleting fetching shell remote status
-		"read-only":       {Allow, Deny, Deny, Deny, Deny, Deny, Deny, Deny, Allow},
-		"":                {Allow, Allow, Ask, Ask, Ask, Ask, Ask, Ask, Allow},
-		"workspace-write": {Allow, Allow, Ask, Ask, Ask, Ask, Ask, Ask, Allow},
-		"full-access":     {Allow, Allow, Allow, Allow, Allow, Allow, Allow, Allow, Allow},
+	for mode, want := range map[string][10]Effect{
+		//                reading writing outside absolute deleting fetching shell remote status dropping
+		"read-only":       {Allow, Deny, Deny, Deny, Deny, Deny, Deny, Deny, Allow, Deny},
+		"":                {Allow, Allow, Ask, Ask, Ask, Ask, Ask, Allow, Allow, Ask},
+		"workspace-write": {Allow, Allow, Ask, Ask, Ask, Ask, Ask, Allow, Allow, Ask},
+		"full-access":     {Allow, Allow, Allow, Allow, Allow, Allow, Allow, Allow, Allow, Allow},
 	} {
 		e := engine(t, PermissionRules{Mode: mode})
-		for i, req := range []Request{reading, writing, outside, absolute, deleting, fetching, shell, remote, status} {
+		for i, req := range []Request{reading, writing, outside, absolute, deleting, fetching, shell, remote, status, dropping} {
 			if got := e.Decide(req); got.Effect != want[i] || got.Rule != "" || got.Reason == "" {
 				t.Errorf("mode %q, %s: %+v, want %s", mode, req.Rule(), got, want[i])
 			}
@@ -159,7 +160,7 @@ func TestRestrictingRestricts(t *testing.T) {
 		base.Deny = append(base.Deny, some.Draw(t, "more deny")...)
 		strict, _ := CompileEngine(base)
 		strict = strict.Restricted(Mode(rapid.IntRange(0, 2).Draw(t, "restricted")))
-		for _, req := range []Request{reading, writing, outside, deleting, fetching, shell, remote, status} {
+		for _, req := range []Request{reading, writing, outside, deleting, fetching, shell, remote, dropping, status} {
 			if strict.Decide(req).Effect > loose.Decide(req).Effect {
 				t.Fatalf("%s: %+v became %+v", req.Rule(), loose.Decide(req), strict.Decide(req))
 			}
@@ -170,7 +171,7 @@ func TestRestrictingRestricts(t *testing.T) {
 // V160: an ask that nobody can answer is a refusal that names the rule to add; adding it allows exactly that.
 func TestRefusal(t *testing.T) {
 	e := engine(t, PermissionRules{})
-	for _, req := range []Request{outside, deleting, fetching, shell, remote, {Tool: "anything"}} {
+	for _, req := range []Request{outside, deleting, fetching, shell, dropping, {Tool: "anything"}} {
 		err := e.Decide(req).Refusal(req)
 		if err.Code != vakerr.ApprovalRequired || !strings.Contains(err.Remedy, req.Rule()) {
 			t.Errorf("%s: %v, remedy %s", req.Rule(), err, err.Remedy)

@@ -112,8 +112,6 @@ func (e *Engine) probe(req Request, attended bool) Standing {
 		return Standing{State: Gated, Reason: "it asks first: " + decided.Reason}
 	case partial != "":
 		return Standing{State: Gated, Reason: "no approver can answer, so only what the rule " + partial + " allows can run"}
-	case decided.Rule == "" && req.Server != "" && req.ServerTool == "":
-		return Standing{State: Gated, Reason: "no approver can answer, so only tools that declare to be read-only can run"}
 	}
 	return Standing{State: Blocked, Reason: "it asks first and no approver can answer: " + decided.Reason,
 		Remedy: fmt.Sprintf("to allow it without asking, add %q to allow in [permissions]", wholeRule(req))}

@@ -31,6 +31,8 @@ func reachSet(t testing.TB) *capability.Set {
 			{Name: "commit"}, {Name: "status", ReadOnly: true}}}}),
 		declare(capability.KindMCP, "mail", &capability.Server{Observation: &capability.Observation{Catalog: []capability.ObservedTool{
 			{Name: "send"}, {Name: "drop", Destructive: true}}}}),
+		declare(capability.KindMCP, "shredder", &capability.Server{Observation: &capability.Observation{Catalog: []capability.ObservedTool{
+			{Name: "shred", Destructive: true}}}}),
 		declare(capability.KindHook, "stop/x", &capability.Hook{}),
 		declare(capability.KindCommand, "ship", &capability.Command{}),
 	}, nil)
@@ -48,13 +50,13 @@ func TestReach(t *testing.T) {
 		want     map[string]State
 	}{
 		"V152 nobody answers": {PermissionRules{}, false,
-			map[string]State{"tool:fetch": Blocked, "mcp:cold": Gated, "mcp:mail": Blocked}},
+			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked}},
 		"V152 somebody answers": {PermissionRules{}, true,
-			map[string]State{"tool:fetch": Gated, "mcp:cold": Gated, "mcp:mail": Gated}},
-		"V152 a patterned allow": {PermissionRules{Allow: []string{"fetch(https://example.org/*)", "mcp(mail/send)"}}, false,
-			map[string]State{"tool:fetch": Gated, "mcp:cold": Gated}},
+			map[string]State{"tool:fetch": Gated, "mcp:shredder": Gated}},
+		"V152 a patterned allow": {PermissionRules{Allow: []string{"fetch(https://example.org/*)", "mcp(shredder/sh*)"}}, false,
+			map[string]State{"tool:fetch": Gated}},
 		"V152 a pattern of another server": {PermissionRules{Allow: []string{"mcp(mailer/*)"}}, false,
-			map[string]State{"tool:fetch": Blocked, "mcp:cold": Gated, "mcp:mail": Blocked}},
+			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked}},
 		"V152 an ask rule, nobody answers": {PermissionRules{Mode: "full-access", Ask: []string{"cold/*", "write"}}, false,
 			map[string]State{"tool:write": Blocked, "mcp:cold": Blocked}},
 		"V152 an ask rule and a patterned allow": {PermissionRules{Mode: "full-access", Ask: []string{"mcp(cold/*)"}, Allow: []string{"mcp(cold/a)"}}, false,
@@ -66,15 +68,15 @@ func TestReach(t *testing.T) {
 		"a server denied by its name": {PermissionRules{Mode: "full-access", Deny: []string{"mcp__cold"}}, false,
 			map[string]State{"mcp:cold": Blocked}},
 		"every server denied": {PermissionRules{Mode: "full-access", Deny: []string{"mcp"}}, false,
-			map[string]State{"tool:mcp": Blocked, "mcp:cold": Blocked, "mcp:git": Blocked, "mcp:mail": Blocked}},
+			map[string]State{"tool:mcp": Blocked, "mcp:cold": Blocked, "mcp:git": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
 		"V156 the strictest rule decides": {PermissionRules{Mode: "full-access", Deny: []string{"fetch"}, Ask: []string{"fetch"}, Allow: []string{"fetch"}}, true,
 			map[string]State{"tool:fetch": Blocked}},
 		"V155 no rule loosens read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch", "write", "save", "mcp(cold/*)", "mail/*"}}, true,
-			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked}},
+			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
 		"V151 a skill": {PermissionRules{Mode: "full-access", Deny: []string{"skill(p*)"}}, true,
 			map[string]State{"skill:pdf": Blocked}},
 		"V155 read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch(https://*)"}}, true,
-			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked}},
+			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
 		"full access": {PermissionRules{Mode: "full-access"}, false, map[string]State{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +158,8 @@ func TestReachAgreesWithDecide(t *testing.T) {
 			for _, subject := range []string{"https://example.org/", "x"} {
 				for _, req := range []Request{
 					{Tool: s.ID.Name, Kind: SubjectURL, Subject: subject},
-					{Tool: "mcp", Server: s.ID.Name, ServerTool: "send"}, {Tool: "mcp", Server: s.ID.Name, ServerTool: "commit"},
+					{Tool: "mcp", Server: s.ID.Name, ServerTool: "send", Destructive: s.ID.Name == "shredder"},
+					{Tool: "mcp", Server: s.ID.Name, ServerTool: "commit", Destructive: s.ID.Name == "shredder"},
 				} {
 					if (s.ID.Kind == capability.KindMCP) == (req.Server != "") && e.Decide(req).Effect == Allow {
 						t.Errorf("%+v: %s is blocked and %s is allowed", rules, s.ID, req.Rule())
