@@ -65,7 +65,7 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	case failed:
 		s.fail(c, m.err)
 	case sleep:
-		s.sleep(c)
+		s.sleep(c, m)
 	case left:
 		c.StopSelf()
 	case *protocol.Revoked:
@@ -178,8 +178,16 @@ func (s *session) close(c *actorkit.Context, m command) {
 // left tells a session that its last entry is durable.
 type left struct{}
 
+// abandonedAfter is how many idle times an explicit turn without a call in flight is kept open. Whoever began it is gone
+// by then, and the session could never leave memory.
+const abandonedAfter = 6
+
 // sleep passivates the session when nothing is open, else tells the directory that it stays.
-func (s *session) sleep(c *actorkit.Context) {
+func (s *session) sleep(c *actorkit.Context, m sleep) {
+	if s.bound != nil && s.life.InFlight() == 0 && m.unused > abandonedAfter*s.IdleTTL {
+		s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: s.bound.id, Reason: "abandoned"})
+		s.life, s.bound = s.life.Abandon(), nil
+	}
 	if !s.awake || s.binding || len(s.waiting) > 0 || !s.life.Quiet() {
 		c.Tell(s.directory, awake{string(s.id)})
 		return

@@ -27,8 +27,11 @@ func (s *session) dispatch(c *actorkit.Context, m *sessionv1.Dispatch, by comman
 			WithRemedy("wait for results before calling more"))
 		return
 	}
-	if m.GetTurnId() == "" && s.life.Turn() == "" && !s.openBurst(c, by) {
-		return
+	if m.GetTurnId() == "" {
+		s.leaveOldBurst(c)
+		if s.life.Turn() == "" && !s.openBurst(c, by) {
+			return
+		}
 	}
 	life, err := s.life.Call(m.GetTurnId())
 	if err != nil {
@@ -37,6 +40,16 @@ func (s *session) dispatch(c *actorkit.Context, m *sessionv1.Dispatch, by comman
 	}
 	s.life = life
 	s.start(c, m, by)
+}
+
+// leaveOldBurst ends an implicit turn when the epoch has moved under it, so that calls which overlap without end do not
+// hold a session on an old set. Its calls in flight go on under what they were bound to.
+func (s *session) leaveOldBurst(c *actorkit.Context) {
+	if !s.life.Implicit() || s.bound == nil || s.bound.admission.Epoch == s.Gate.View().Snapshot.Epoch {
+		return
+	}
+	s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: s.bound.id, Reason: "the epoch moved"})
+	s.life, s.bound = s.life.Abandon(), nil
 }
 
 // openBurst binds an implicit turn to the current epoch. It returns false when the command has to wait for it: then it

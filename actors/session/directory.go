@@ -39,8 +39,8 @@ type resident struct {
 
 type (
 	sweep struct{}
-	sleep struct{}            // to a session: passivate if nothing is open
-	awake struct{ id string } // from a session: something is open, or was asked meanwhile
+	sleep struct{ unused time.Duration } // to a session: passivate if nothing is open
+	awake struct{ id string }            // from a session: something is open, or was asked meanwhile
 )
 
 // sessionMessage is every command that names a session.
@@ -145,9 +145,9 @@ func (d *directory) stays(id string) {
 
 // sweep asks sessions that nobody used for a while to leave. It runs four times per idle time.
 func (d *directory) sweep(c *actorkit.Context) {
-	limit := c.Now().Add(-d.IdleTTL)
+	now := c.Now()
 	for _, r := range d.live {
-		if !r.leaving && r.used.Before(limit) && r.ref.Tell(sleep{}) == nil {
+		if unused := now.Sub(r.used); !r.leaving && unused > d.IdleTTL && r.ref.Tell(sleep{unused}) == nil {
 			r.leaving = true
 		}
 	}
