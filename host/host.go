@@ -35,6 +35,10 @@ type Options struct {
 	Logger    *slog.Logger // nil: logs nothing
 	Version   string       // told to servers and clients
 	Watch     bool         // notice edits through the file system; false: ticks and questions only
+
+	// RetryServers is how long a server that failed to start is left alone, doubled with each failure in a row up to 60
+	// times as long; 0: 5 s, so at most 5 min.
+	RetryServers time.Duration
 }
 
 // Host is a running runtime.

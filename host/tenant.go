@@ -19,6 +19,7 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/artifact"
+	"github.com/vak-actors/vak-actors/internal/backoff"
 	"github.com/vak-actors/vak-actors/internal/builtin"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
@@ -76,6 +77,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		Tenant: id, Gate: t.gate, Registry: &t.registry, Connector: mcpserver.Connector{
 			Workspace: workspace, GroupDir: groups, Version: h.options.Version, Secrets: secrets,
 		},
+		Backoff: backoff.Policy{Initial: h.options.RetryServers, Max: 60 * h.options.RetryServers},
 	})}}
 	sessions := h.sessionParts(t, workspace, owner, ops)
 	// Roots are stopped in reverse: sessions give up their calls before servers are closed, and the registry ends last.

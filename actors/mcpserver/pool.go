@@ -11,6 +11,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/backoff"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -22,6 +23,7 @@ type Config struct {
 	Gate      *turn.Gate
 	Registry  *protocol.Address
 	Connector Connector
+	Backoff   backoff.Policy // after failed starts; zero: lifecycle.DefaultBackoff
 }
 
 // maxConnections bounds the connections of a tenant.

@@ -88,7 +88,7 @@ func (s *server) Receive(c *actorkit.Context, msg any) {
 	switch m := msg.(type) {
 	case actorkit.Started:
 		s.machine = lifecycle.NewServer(lifecycle.ServerConfig{
-			Name: s.key.server, IdleTTL: s.server.IdleTTL, MaxInFlight: s.server.MaxInFlight,
+			Name: s.key.server, IdleTTL: s.server.IdleTTL, MaxInFlight: s.server.MaxInFlight, Backoff: s.Backoff,
 		}, s.server.Observation)
 	case demand:
 		c.Adopt(m.reply)

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ type answer struct {
 	err      error // nil: the tool answered
 	repaired string
 }
+
+// String tells all of it.
+func (a answer) String() string { return fmt.Sprintf("%v %s %v", a.failed, a.text, a.err) }
 
 type object map[string]any
 
