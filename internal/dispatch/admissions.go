@@ -79,7 +79,7 @@ func NewOffer(a *turn.Admitted, s turn.Surface, format turn.Format) (Offer, erro
 	if err != nil {
 		return Offer{}, err
 	}
-	text, digest, err := turn.Interface{SystemPrompt: PromptSection(a, s), Schemas: tools, ToolIndex: a.ToolIndex}.Encode()
+	text, digest, err := turn.NewInterface(a, s, PromptSection(a, s), tools).Encode()
 	if err != nil {
 		return Offer{}, err
 	}

@@ -153,27 +153,19 @@ func TestDeltaText(t *testing.T) {
 	}
 }
 
-// V89, V91, V92: the record of a turn, and an interface whose digest does not know the epoch.
-func TestBound(t *testing.T) {
+// V91, V92: the record of what a turn saw, whose digest does not know the epoch.
+func TestInterface(t *testing.T) {
 	w := newWorkshop(t).tool("read", capability.Tool{ReadOnly: true}, "fs").tool("write", capability.Tool{}, "fs").skill("pdf", "x")
 	a := w.admit(permissions(t, policy.PermissionRules{Mode: "full-access", Deny: []string{"write"}}))
 	s := NewSurface(a, SurfaceInput{Slice: true, Reading: &Reading{}})
-	schemas, err := Render(FormatMCP, a, s)
+	i := NewInterface(a, s, "p", json.RawMessage(`[{"b":1,"a":2}]`))
+	encoded, digest, err := i.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := Interface{SystemPrompt: "p", Schemas: schemas, ToolIndex: a.ToolIndex}
-	_, digest, err := i.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := json.Marshal(NewBound(a, s, digest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"epoch":7,"set_digest":"` + a.Digest + `","capabilities":["tool:read","skill:pdf"],"excluded":["tool:write"],` +
-		`"loaded":[],"deferred":["read"],"tool_domains":{"read":["filesystem"]},"interface":"` + digest + `"}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
+	want := `{"capabilities":["tool:read","skill:pdf"],"deferred":["read"],"excluded":["tool:write"],"loaded":[],` +
+		`"schemas":[{"a":2,"b":1}],"system_prompt":"p","tool_domains":{"read":["filesystem"]},"tool_index":{}}`
+	if diff := cmp.Diff(want, string(encoded)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 
@@ -181,8 +173,7 @@ func TestBound(t *testing.T) {
 		func(in *AdmitInput) {
 			in.View = &View{Snapshot: capability.Snapshot{Epoch: 99, Set: in.View.Snapshot.Set}}
 		})
-	i.ToolIndex = later.ToolIndex
-	if _, again, _ := i.Encode(); again != digest {
+	if _, again, _ := NewInterface(later, s, "p", i.Schemas).Encode(); again != digest {
 		t.Error("V92: the same interface in another epoch has another digest")
 	}
 	i.SystemPrompt = "q"
