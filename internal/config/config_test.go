@@ -378,8 +378,8 @@ func TestNearest(t *testing.T) {
 	for key, want := range map[string]string{
 		"comand": "command", "idle-ttl": "idle_ttl", "ENV": "env", "calltimeout": "call_timeout", "agrs": "args", "zzz": "", "": "",
 	} {
-		if got := nearest(key, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", key, got, want)
+		if got := Nearest(key, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", key, got, want)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// nearest returns the known key that is closest to key by edit distance, or nothing when none is near: more than half of
+// Nearest returns the known key that is closest to key by edit distance, or nothing when none is near: more than half of
 // the letters would have to change.
-func nearest(key string, known []string) string {
+func Nearest(key string, known []string) string {
 	if len(key) > 64 {
 		return ""
 	}

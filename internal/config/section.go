@@ -322,7 +322,7 @@ func (s *section) close() {
 			return
 		}
 		hint := "known keys: " + strings.Join(slices.Sorted(slices.Values(s.known)), ", ")
-		if near := nearest(key, s.known); near != "" {
+		if near := Nearest(key, s.known); near != "" {
 			hint = fmt.Sprintf("did you mean %s?", near)
 		}
 		if s.consequence != "" {
