@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// reading is what check prints.
+type reading struct {
+	Capabilities []declared           `json:"capabilities"`
+	Problems     []capability.Problem `json:"problems"`
+}
+
+// declared is one capability as its file describes it.
+type declared struct {
+	ID      string              `json:"id"`
+	Kind    capability.Kind     `json:"kind"`
+	Name    string              `json:"name"`
+	Origin  string              `json:"origin"`
+	Source  string              `json:"source"`
+	Digest  string              `json:"digest"`
+	Serves  []capability.Domain `json:"serves"`
+	Summary string              `json:"summary"`
+}
+
+func (a *app) check() *cobra.Command {
+	var strict bool
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Read a workspace offline: what it declares and what is wrong with it",
+		Long: `Reads the files of a workspace and lists the capabilities they declare and every problem with path, line, code and
+hint. Nothing is started and no daemon is asked. Exit code 0: clean; 1: errors (with --strict: also warnings); 2: the
+workspace could not be read.`,
+		Example: `  vak-actors check --workspace examples/workspace
+  vak-actors check --strict --json`,
+		Args: arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := a.read()
+			if err != nil {
+				return cannotRun(err)
+			}
+			if err := a.printReading(r); err != nil {
+				return err
+			}
+			for _, p := range r.Problems {
+				if strict || p.Severity == capability.SeverityError {
+					return exit{status: exitFindings}
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&strict, "strict", false, "warnings count as errors")
+	return c
+}
+
+// read scans the workspace once.
+func (a *app) read() (reading, error) {
+	root, err := os.OpenRoot(a.workspace)
+	if err != nil {
+		return reading{}, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace folder %s cannot be opened", a.workspace).
+			WithRemedy("name an existing folder with --workspace").WithCause(err)
+	}
+	defer root.Close()
+	found, err := declare.NewScanner(declare.Options{}).Scan(root.FS(), time.Now())
+	if err != nil {
+		return reading{}, err
+	}
+	r := reading{Capabilities: make([]declared, len(found.Declarations)), Problems: orEmpty(found.Problems)}
+	for i, d := range found.Declarations {
+		r.Capabilities[i] = declared{
+			ID: d.ID.String(), Kind: d.ID.Kind, Name: d.ID.Name, Origin: d.Origin.Label(), Source: d.Source,
+			Digest: d.Digest, Serves: orEmpty([]capability.Domain(d.Serves)), Summary: d.Summary,
+		}
+	}
+	return r, nil
+}
+
+func (a *app) printReading(r reading) error {
+	if a.json {
+		return printJSON(a.out, r)
+	}
+	rows := make([][]string, 0, len(r.Capabilities))
+	for _, c := range r.Capabilities {
+		rows = append(rows, []string{c.ID, c.Source, short(c.Summary, 80)})
+	}
+	table(a.out, rows)
+	if len(rows) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	for _, p := range r.Problems {
+		printProblem(a.out, p)
+	}
+	fmt.Fprintf(a.out, "%d capabilities, %s\n", len(r.Capabilities), count(len(r.Problems), "problem"))
+	return nil
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/host"
+	"github.com/vak-actors/vak-actors/internal/api"
+)
+
+// firstLook is how long the block that serve prints waits for the first epoch.
+const firstLook = 10 * time.Second
+
+func (a *app) serve() *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a workspace: the daemon",
+		Long: `Serves a workspace to MCP clients at /mcp, to agent loops by the Connect API, and to the other verbs of this program
+by a unix socket in the data folder. Without a configuration it serves the folder as tenant "default". SIGINT and SIGTERM
+stop it in order.
+
+Beyond loopback a token is required: --token-file, or token_file of [auth] in vak.toml.`,
+		Example: `  vak-actors serve --workspace examples/workspace
+  vak-actors serve --listen 0.0.0.0:7717 --token-file token`,
+		Args: arguments(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return a.runDaemon(c.Context(), listen) },
+	}
+	c.Flags().StringVar(&listen, "listen", "", "address to listen on; default: listen of vak.toml, or 127.0.0.1:7717; port 0 takes any free one")
+	c.Flags().StringVar(&a.reach.tokenFile, "token-file", "", "file that holds the bearer token; default: token_file of [auth]")
+	a.places(c)
+	return c
+}
+
+func (a *app) runDaemon(ctx context.Context, listen string) error {
+	h, err := host.Start(ctx, a.hostOptions(slog.LevelWarn, true))
+	if err != nil {
+		return err
+	}
+	defer a.stop(ctx, h)
+	return h.Serve(ctx, host.ServeOptions{
+		Listen: listen, TokenFile: a.reach.tokenFile,
+		Listening: func(ctx context.Context, at host.Endpoints) { a.announce(ctx, h, at) },
+	})
+}
+
+// announcement is what serve --json prints once requests are answered.
+type announcement struct {
+	Listen    string              `json:"listen"`
+	MCP       string              `json:"mcp"`
+	Socket    string              `json:"socket"`
+	Workspace string              `json:"workspace"`
+	Version   string              `json:"version"`
+	Reports   []capability.Report `json:"reports"`
+}
+
+// announce prints where the daemon answers, what it serves, and how to attach.
+func (a *app) announce(ctx context.Context, h *host.Host, at host.Endpoints) {
+	look, done := context.WithTimeout(ctx, firstLook)
+	defer done()
+	_ = h.Ready(look) // without an epoch the report says why
+	folder, err := filepath.Abs(a.workspace)
+	if err != nil {
+		folder = a.workspace
+	}
+	n := announcement{Listen: at.URL, MCP: at.URL + "/mcp", Socket: at.Socket, Workspace: folder, Version: versionText()}
+	client := inside(h)
+	for _, tenant := range h.Tenants() {
+		result, err := api.Call(ctx, client.Registry.GetReport, &registryv1.GetReport{Tenant: tenant})
+		if err != nil {
+			continue // the daemon is stopping
+		}
+		if r, err := parseReport(result.GetReportJson()); err == nil {
+			n.Reports = append(n.Reports, r)
+		}
+	}
+	if a.json {
+		_ = printJSON(a.out, n)
+		return
+	}
+	n.print(a.out)
+}
+
+func (n announcement) print(w io.Writer) {
+	fmt.Fprintf(w, "vak-actors %s\n", n.Version)
+	rows := [][]string{
+		{"  workspace", n.Workspace}, {"  listen", n.Listen}, {"  mcp", n.MCP}, {"  socket", n.Socket},
+	}
+	for _, r := range n.Reports {
+		rows = append(rows, []string{"  tenant " + r.Tenant, r.Summary})
+	}
+	table(w, rows)
+	for _, r := range n.Reports {
+		for _, f := range r.Findings() {
+			fmt.Fprintf(w, "  problem: %s: %s\n", clean(f.Subject), clean(f.Problem))
+		}
+	}
+	folder := n.Workspace
+	if strings.ContainsAny(folder, " '\"$&;()<>|*?`\\") {
+		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
+	}
+	fmt.Fprintf(w, "attach a client:\n  claude mcp add --transport http vak %s\n  vak-actors mcp --workspace %s   (over stdio)\n", n.MCP, folder)
+	fmt.Fprintln(w, "what is wrong and what to do:\n  vak-actors doctor --workspace "+folder)
+}
