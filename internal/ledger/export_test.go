@@ -30,13 +30,13 @@ func TestVerifyExport(t *testing.T) {
 		text   string
 		faults int
 	}{
-		"whole":                {good, 0},
-		"nothing":              {"", 0},
-		"a cut tail":           {strings.Join(lines[:3], ""), 0},
-		"of another tenant":    {strings.ReplaceAll(good, `"tenant":"tenant"`, `"tenant":"other"`), 1},
-		"a missing entry":      {lines[0] + strings.Join(lines[2:], ""), 1},
-		"swapped entries":      {lines[1] + lines[0], 1},
-		"a changed body":       {strings.Replace(good, `"body":{`, `"body":{"x":1,`, 1), 1},
+		"whole":                 {good, 0},
+		"nothing":               {"", 0},
+		"a cut tail":            {strings.Join(lines[:3], ""), 0},
+		"of another tenant":     {strings.ReplaceAll(good, `"tenant":"tenant"`, `"tenant":"other"`), 1},
+		"a missing entry":       {lines[0] + strings.Join(lines[2:], ""), 1},
+		"swapped entries":       {lines[1] + lines[0], 1},
+		"a changed body":        {strings.Replace(good, `"body":{`, `"body":{"x":1,`, 1), 1},
 		"without its beginning": {strings.Join(lines[1:], ""), 1},
 	} {
 		got, err := VerifyExport(strings.NewReader(c.text))

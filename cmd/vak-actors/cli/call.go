@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	commonv1 "github.com/vak-actors/vak-actors/messages/vak/common/v1"
@@ -90,7 +91,7 @@ func (a *app) input(args []string) ([]byte, error) {
 	return text, nil
 }
 
-// callOnce makes the call and ends what it began, whatever came of it.
+// callOnce makes the call in a session of the flags' choice.
 func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []byte) error {
 	l, err := a.open(ctx)
 	if err != nil {
@@ -104,19 +105,14 @@ func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []by
 		return err
 	}
 	id := opened.GetSession().GetSessionId()
-	after := context.WithoutCancel(ctx)
 	if f.session == "" {
-		defer func() {
-			_, _ = api.Call(after, l.Session.CloseSession, &sessionv1.CloseSession{Tenant: a.reach.tenant, SessionId: id})
-		}()
+		defer afterwards(ctx, l.Session.CloseSession, &sessionv1.CloseSession{Tenant: a.reach.tenant, SessionId: id})
 	}
 	turn, err := api.Call(ctx, l.Session.BeginTurn, &sessionv1.BeginTurn{Tenant: a.reach.tenant, SessionId: id})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_, _ = api.Call(after, l.Session.EndTurn, &sessionv1.EndTurn{Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId()})
-	}()
+	defer afterwards(ctx, l.Session.EndTurn, &sessionv1.EndTurn{Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId()})
 	result, err := api.Call(ctx, l.Session.Dispatch, &sessionv1.Dispatch{
 		Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId(),
 		Name: name, ArgumentsJson: input, TimeoutMs: f.timeout.Milliseconds(),
@@ -125,6 +121,14 @@ func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []by
 		return err
 	}
 	return a.printEnvelope(id, turn.GetTurnId(), result)
+}
+
+// afterwards ends what was begun, also when the program was told to end meanwhile. What it cannot end the daemon does, when
+// it is idle.
+func afterwards[C, R any](ctx context.Context, method func(context.Context, *connect.Request[C]) (*connect.Response[R], error), message *C) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer done()
+	_, _ = api.Call(ctx, method, message)
 }
 
 func (a *app) printEnvelope(session, turn string, r *sessionv1.DispatchResult) error {

@@ -20,6 +20,9 @@ import (
 // stopTime is what a runtime inside a verb gets to end in order.
 const stopTime = 10 * time.Second
 
+// answerTime is what a daemon gets to say that it lives.
+const answerTime = 5 * time.Second
+
 // pollTime lies between two looks at a daemon that is waited for.
 const pollTime = 20 * time.Millisecond
 
@@ -126,7 +129,20 @@ func (a *app) address(ctx context.Context) (*http.Client, string, error) {
 	if a.reach.wait == 0 && !host.Answers(ctx, data) {
 		return nil, "", nil
 	}
-	return host.SocketClient(data), "http://" + host.SocketName, nil
+	client, base := host.SocketClient(data), "http://"+host.SocketName
+	if a.reach.wait == 0 && !answers(ctx, client, base) {
+		client.CloseIdleConnections()
+		return nil, "", vakerr.New(vakerr.DaemonUnreachable, "the daemon of this workspace does not answer").
+			WithRemedy("look whether its process hangs, and end it if so; its socket is %s", host.SocketPath(data))
+	}
+	return client, base, nil
+}
+
+// answers tells a daemon that hangs from one that works.
+func answers(ctx context.Context, client *http.Client, base string) bool {
+	ctx, done := context.WithTimeout(ctx, answerTime)
+	defer done()
+	return isOK(ctx, client, base+"/healthz")
 }
 
 // waitReady returns when the daemon is ready.
@@ -135,7 +151,7 @@ func waitReady(ctx context.Context, client *http.Client, base string, most time.
 	defer done()
 	tick := time.NewTicker(pollTime)
 	defer tick.Stop()
-	for !isReady(ctx, client, base) {
+	for !isOK(ctx, client, base+"/readyz") {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -146,8 +162,8 @@ func waitReady(ctx context.Context, client *http.Client, base string, most time.
 	return nil
 }
 
-func isReady(ctx context.Context, client *http.Client, base string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+func isOK(ctx context.Context, client *http.Client, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return false
 	}

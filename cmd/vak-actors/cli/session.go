@@ -102,9 +102,14 @@ func (a *app) sessionShow() *cobra.Command {
 				return printJSON(a.out, v)
 			}
 			rows := [][]string{
-				{"session", v.Session}, {"tenant", v.Tenant}, {"state", v.State}, {"channel", v.Channel},
-				{"epoch", strconv.FormatUint(v.Epoch, 10)}, {"entries", strconv.FormatUint(v.Head, 10)},
-				{"created", v.Created}, {"last", v.Last},
+				{"session", v.Session},
+				{"tenant", v.Tenant},
+				{"state", v.State},
+				{"channel", v.Channel},
+				{"epoch", strconv.FormatUint(v.Epoch, 10)},
+				{"entries", strconv.FormatUint(v.Head, 10)},
+				{"created", v.Created},
+				{"last", v.Last},
 			}
 			table(a.out, rows)
 			return nil
