@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -149,6 +151,37 @@ func TestReadyWithTheFirstEpoch(t *testing.T) {
 	}
 	if code, _ := get(t, client, r.URL+"/readyz"); code != http.StatusOK {
 		t.Errorf("/readyz with the first epoch: %d", code)
+	}
+}
+
+// TestEarlyRequestsWait for the first look, but not for ever, and not when they are given up.
+func TestEarlyRequestsWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		end func(looked chan struct{}, cancel context.CancelFunc)
+	}{
+		"looked":   {func(looked chan struct{}, _ context.CancelFunc) { close(looked) }},
+		"given up": {func(_ chan struct{}, cancel context.CancelFunc) { cancel() }},
+		"too long": {func(chan struct{}, context.CancelFunc) { time.Sleep(firstTime) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var served atomic.Bool
+				f := &front{looked: make(chan struct{})}
+				handler := f.afterFirstLook(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Store(true) }))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", nil))
+				synctest.Wait()
+				if served.Load() {
+					t.Fatal("an early request was served")
+				}
+				c.end(f.looked, cancel)
+				synctest.Wait()
+				if !served.Load() {
+					t.Error("the request still waits")
+				}
+			})
+		})
 	}
 }
 
@@ -381,7 +414,7 @@ func TestDataFolderOfOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, err := filepath.EvalSymlinks(named)
+	resolved, err := filepath.EvalSymlinks(named)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +424,7 @@ func TestDataFolderOfOptions(t *testing.T) {
 	}{
 		{Options{Workspace: plain}, usual},
 		{Options{Workspace: plain, Data: "/d"}, "/d"},
-		{Options{Workspace: named}, filepath.Join(real, "state")},
+		{Options{Workspace: named}, filepath.Join(resolved, "state")},
 		{Options{Workspace: named, Data: "/d"}, "/d"},
 		{Options{Workspace: broken}, brokenUsual},
 		{Options{Workspace: broken, Data: "/d"}, "/d"},

@@ -70,7 +70,7 @@ func (a *app) speakMCP(ctx context.Context, surface, server string) error {
 
 // carryRuntime serves the client from a runtime of its own.
 func (a *app) carryRuntime(ctx context.Context, surface, server string) error {
-	h, err := host.Start(ctx, a.hostOptions(slog.LevelWarn, true))
+	h, err := host.Start(ctx, a.hostOptions(true))
 	if err != nil {
 		return err
 	}

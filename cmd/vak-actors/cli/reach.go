@@ -66,7 +66,7 @@ func (a *app) open(ctx context.Context) (*link, error) {
 	if l != nil || err != nil {
 		return l, err
 	}
-	h, err := host.Start(ctx, a.hostOptions(slog.LevelWarn, false))
+	h, err := host.Start(ctx, a.hostOptions(false))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *app) address(ctx context.Context) (*http.Client, string, error) {
 		}
 		return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, base, nil
 	}
-	data, err := a.hostOptions(slog.LevelWarn, false).DataFolder()
+	data, err := a.hostOptions(false).DataFolder()
 	if err != nil {
 		return nil, "", err
 	}
@@ -181,10 +181,10 @@ func inside(h *host.Host) *api.Client {
 	return api.NewClient(api.ClientOptions{HTTP: api.NewMemory(handler), Base: "http://" + host.SocketName})
 }
 
-func (a *app) hostOptions(level slog.Level, watch bool) host.Options {
+func (a *app) hostOptions(watch bool) host.Options {
 	return host.Options{
 		Workspace: a.workspace, Config: a.reach.config, Data: a.reach.data,
-		Logger: a.logger(level), Version: versionText(), Watch: watch,
+		Logger: a.logger(slog.LevelWarn), Version: versionText(), Watch: watch,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ Beyond loopback a token is required: --token-file, or token_file of [auth] in va
 }
 
 func (a *app) runDaemon(ctx context.Context, listen string) error {
-	h, err := host.Start(ctx, a.hostOptions(slog.LevelWarn, true))
+	h, err := host.Start(ctx, a.hostOptions(true))
 	if err != nil {
 		return err
 	}
