@@ -53,10 +53,7 @@ func (r resolver) noTool(name string) *vakerr.Error {
 	if near := nearest(name, candidates); len(near) > 0 {
 		return e.WithRemedy("the nearest names are: %s", strings.Join(near, ", "))
 	}
-	if _, ok := r.a.Tool("find_tools"); ok {
-		return e.WithRemedy("look for a tool with find_tools")
-	}
-	return e.WithRemedy("use a tool from the list")
+	return e.WithRemedy("use a tool from the list, or search for one")
 }
 
 func (r resolver) wrongKind(name string) *vakerr.Error {
