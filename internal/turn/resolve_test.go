@@ -80,7 +80,7 @@ func TestResolveRefusals(t *testing.T) {
 	}{
 		{"raed", ``, vakerr.UnknownTool, "read"},
 		{"RAED", ``, vakerr.UnknownTool, "read"},
-		{"zzzzzzzz", ``, vakerr.UnknownTool, "find_tools"},
+		{"zzzzzzzz", ``, vakerr.UnknownTool, "search for one"},
 		{"secret", ``, vakerr.UnknownTool, ""},
 		{"write", ``, vakerr.CapabilityRevoked, "withdrawn"},
 		{"blocked", ``, vakerr.PermissionDenied, "rule blocked"},
