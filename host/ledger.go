@@ -27,6 +27,9 @@ func (l sessionLedger) Submit(w ledger.Write, urgent bool, done func(ledger.Outc
 	l.commit.Submit(w, urgency, done)
 }
 
+// Behind implements session.Ledger.
+func (l sessionLedger) Behind() bool { return l.commit.Behind() }
+
 // values is the ledger as the registry uses it.
 type values struct {
 	*store.SQLite

@@ -31,6 +31,7 @@ type caller struct {
 	pipeline *dispatch.Pipeline
 	call     dispatch.Call
 	session  actorkit.Ref
+	ledger   Ledger
 	//nolint:containedctx // of whoever waits for the result: when it ends the call is given up
 	asker   context.Context // nil: nobody gives up
 	timeout time.Duration   // 0: the tool's own limit
@@ -61,7 +62,7 @@ func (r *caller) Receive(c *actorkit.Context, msg any) {
 func (r *caller) start(c *actorkit.Context) {
 	target, refusal := r.call.Resolve()
 	r.target = target
-	record := recorder{r.session}
+	record := recorder{r.session, r.ledger}
 	r.effect = c.Go(func(ctx context.Context) any {
 		if r.timeout > 0 {
 			limited, stop := context.WithTimeout(ctx, r.timeout)

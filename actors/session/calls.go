@@ -95,7 +95,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
 	}
 	ref, err := c.Spawn(id, callProps(&caller{
-		pipeline: s.Pipeline, call: call, session: c.Self(), asker: by.Asker,
+		pipeline: s.Pipeline, call: call, session: c.Self(), ledger: s.Ledger, asker: by.Asker,
 		timeout: time.Duration(m.GetTimeoutMs()) * time.Millisecond,
 	}))
 	if err != nil {

@@ -21,6 +21,9 @@ type Ledger interface {
 	// it does not block. A write that is not urgent may wait up to 50 ms for company.
 	Submit(w ledger.Write, urgent bool, done func(ledger.Outcome))
 
+	// Behind reports whether writes have waited for longer than that: then calls wait for theirs. It does not block.
+	Behind() bool
+
 	// The others block; they are called from effects.
 	Session(ctx context.Context, tenant string, id ledger.SessionID) (ledger.SessionInfo, error)
 	Sessions(ctx context.Context, tenant string, page ledger.Page) ([]ledger.SessionInfo, error)

@@ -20,14 +20,18 @@ type noted struct{}
 type failed struct{ err error }
 
 // recorder writes for one call into its session's ledger.
-type recorder struct{ session actorkit.Ref }
+type recorder struct {
+	session actorkit.Ref
+	ledger  Ledger
+}
 
 var _ dispatch.Recorder = recorder{}
 
 // Record implements dispatch.Recorder. What is not durable is only queued: entries of a session keep their order, and a
-// failed append ends the activation with all its calls.
+// failed append ends the activation with all its calls. While the ledger is behind, every call waits for its entries: a
+// caller in a hurry must not fill the queue that all sessions share.
 func (r recorder) Record(ctx context.Context, body ledger.Body, durable bool) error {
-	if !durable {
+	if !durable && !r.ledger.Behind() {
 		return r.session.Tell(note{body, false})
 	}
 	_, err := actorkit.Ask[noted](ctx, r.session, note{body, true})

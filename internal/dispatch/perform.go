@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -29,8 +28,8 @@ func (r *run) perform(ctx context.Context) Outcome {
 	}
 	out := Outcome{Result: result, Tool: r.target.Tool.ID.Name, Repaired: r.repaired()}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = canceled(cause)
+		if cause := context.Cause(ctx); cause != nil && vakerr.CodeOf(err) != vakerr.CodeOf(cause) {
+			err = canceled(cause) // who gave the call up says why better than what broke off
 		}
 		out = Outcome{Refusal: vakerr.From(err), Tool: out.Tool, Repaired: out.Repaired}
 	}

@@ -115,6 +115,14 @@ func (c *Committer) enqueue(w ledger.Write, u Urgency, done func(ledger.Outcome)
 	return nil
 }
 
+// Behind reports whether a write has waited for longer than CommitterConfig.Delay: the disk is slower than the writers.
+// Whoever can wait for its write should then, so that the queue stays short.
+func (c *Committer) Behind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue) > 0 && time.Since(c.queue[0].at) > c.config.Delay
+}
+
 // Commit submits a write that is Now and waits for its outcome. When ctx ends first, the outcome is unknown. An actor
 // must not call it.
 func (c *Committer) Commit(ctx context.Context, w ledger.Write) ledger.Outcome {

@@ -189,6 +189,28 @@ func TestTheQueueIsBounded(t *testing.T) {
 	})
 }
 
+func TestBehindTellsThatWritesWaitTooLong(t *testing.T) {
+	bubble(t, 70*time.Millisecond, CommitterConfig{}, func(t *testing.T, c *Committer, _ *disk, a *answers) {
+		want := func(behind bool, when string) {
+			t.Helper()
+			synctest.Wait()
+			if c.Behind() != behind {
+				t.Errorf("%s: behind is %v", when, !behind)
+			}
+		}
+		want(false, "nothing waits")
+		c.Submit(put("a"), Now, a.take("a"))
+		synctest.Wait() // a is on its way
+		c.Submit(put("b"), Soon, a.take("b"))
+		time.Sleep(50 * time.Millisecond)
+		want(false, "a write may wait so long")
+		time.Sleep(time.Millisecond)
+		want(true, "the disk is still busy with the write before")
+		time.Sleep(70 * time.Millisecond)
+		want(false, "the write is on its way")
+	})
+}
+
 func TestCloseCommitsWhatIsQueued(t *testing.T) {
 	bubble(t, 5*time.Millisecond, CommitterConfig{}, func(t *testing.T, c *Committer, _ *disk, a *answers) {
 		c.Submit(put("a"), Now, a.take("a"))

@@ -35,18 +35,20 @@ func TestNothingButDemandStartsAServer(t *testing.T) {
 	wantChildren(t, 0, "the start")
 	a := w.open()
 	for what, act := range map[string]func(){
-		"report":         func() { w.report() },
-		"find":           func() { ask[*registryv1.FindResult](w, &registryv1.Find{Query: "echo a text"}) },
-		"servers list":   func() { ask[*poolv1.ListServersResult](w, &poolv1.ListServers{}) },
-		"servers logs":   func() { ask[*poolv1.GetServerLogsResult](w, &poolv1.GetServerLogs{Name: "a"}) },
-		"the tools":      func() { ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id}) },
-		"one server":     func() { ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id, Server: "a"}) },
-		"reload":         func() { w.reload() },
-		"an edit":        func() { w.write(skillFile("greet"), skill("greet", "Say hi.")); w.reload() },
-		"a revocation":   func() { w.revoke("mcp:a", true); w.restore("mcp:a") },
-		"mcp list":       func() { u := a.begin(); u.want(u.call("mcp", object{"action": "list"}), "a\nb\nc"); u.end() },
-		"find_tools":     func() { u := a.begin(); u.want(u.call("find_tools", object{"query": "echo"})); u.end() },
-		"another format": func() { ask[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: w.open().id, Format: "anthropic"}) },
+		"report":       func() { w.report() },
+		"find":         func() { ask[*registryv1.FindResult](w, &registryv1.Find{Query: "echo a text"}) },
+		"servers list": func() { ask[*poolv1.ListServersResult](w, &poolv1.ListServers{}) },
+		"servers logs": func() { ask[*poolv1.GetServerLogsResult](w, &poolv1.GetServerLogs{Name: "a"}) },
+		"the tools":    func() { ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id}) },
+		"one server":   func() { ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id, Server: "a"}) },
+		"reload":       func() { w.reload() },
+		"an edit":      func() { w.write(skillFile("greet"), skill("greet", "Say hi.")); w.reload() },
+		"a revocation": func() { w.revoke("mcp:a", true); w.restore("mcp:a") },
+		"mcp list":     func() { u := a.begin(); u.want(u.call("mcp", object{"action": "list"}), "a\nb\nc"); u.end() },
+		"find_tools":   func() { u := a.begin(); u.want(u.call("find_tools", object{"query": "echo"})); u.end() },
+		"another format": func() {
+			ask[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: w.open().id, Format: "anthropic"})
+		},
 	} {
 		act()
 		wantChildren(t, 0, what)

@@ -70,7 +70,9 @@ func checkTold(t *testing.T, u *aTurn) {
 	u.want(u.call("skill", object{"name": "part"}), "Say farewell.")
 }
 
-func changes(d *commonv1.Delta) int { return len(d.GetAdded()) + len(d.GetUpdated()) + len(d.GetRemoved()) }
+func changes(d *commonv1.Delta) int {
+	return len(d.GetAdded()) + len(d.GetUpdated()) + len(d.GetRemoved())
+}
 
 // checkRecorded holds a ledger to what the model was told.
 func checkRecorded(t *testing.T, a *agent) {
