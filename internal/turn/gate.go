@@ -53,9 +53,14 @@ func (g *Gate) View() *View { return g.view.Load() }
 func (g *Gate) Publish(v View) {
 	g.view.Store(&v)
 	for i := range g.shards {
-		g.shards[i].mu.Lock()
-		g.shards[i].mu.Unlock() //nolint:staticcheck // an empty critical section is the barrier
+		g.shards[i].await()
 	}
+}
+
+// await returns when every dispatch that was inside has left.
+func (s *shard) await() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 }
 
 // Enter opens the critical section of one dispatch. Any number works as shard; a session always uses its own. Hold the
