@@ -172,7 +172,7 @@ func (f *files) grep(ctx context.Context, c op.Call) (op.Result, error) {
 	}
 	if !folder {
 		err = g.file(ctx, rel)
-		if errors.Is(err, rootfs.Stop) {
+		if errors.Is(err, rootfs.ErrStop) {
 			err = nil
 		}
 		return op.Text(g.result(true)), err
@@ -243,7 +243,7 @@ func (g *grepping) file(ctx context.Context, rel string) error {
 		}
 		if len(g.lines) == g.limit {
 			g.full = true
-			return rootfs.Stop
+			return rootfs.ErrStop
 		}
 		g.lines = append(g.lines, fmt.Sprintf("%s:%d:%s", rel, n, cutLine(in.Bytes())))
 	}

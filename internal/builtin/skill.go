@@ -64,7 +64,7 @@ func (f *files) bundled(ctx context.Context, base string) (names []string, more 
 		}
 		if len(names) == skillFiles {
 			more = true
-			return rootfs.Stop
+			return rootfs.ErrStop
 		}
 		names = append(names, path.Join(base, p))
 		return nil

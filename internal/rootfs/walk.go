@@ -15,8 +15,8 @@ const MaxEntries = 200_000
 // skipped are folders that hold what tools made, in numbers that would drown what people wrote.
 var skipped = map[string]bool{".git": true, "node_modules": true}
 
-// Stop ends a Walk without an error when visit returns it.
-var Stop = errors.New("stop")
+// ErrStop ends a Walk without an error when visit returns it.
+var ErrStop = errors.New("stop")
 
 // Walk calls visit for every file below base in order of names within each folder; rel is relative to base. Links are
 // files to it and are not followed. Folders named .git and node_modules are passed over, unless base is in them, and so is
@@ -45,7 +45,7 @@ func (r *Root) Walk(ctx context.Context, base string, visit func(rel string, d f
 		}
 		if entries++; entries > MaxEntries {
 			complete = false
-			return Stop
+			return ErrStop
 		}
 		if d.IsDir() {
 			return nil
@@ -53,7 +53,7 @@ func (r *Root) Walk(ctx context.Context, base string, visit func(rel string, d f
 		return visit(p, d)
 	})
 	switch {
-	case errors.Is(err, Stop):
+	case errors.Is(err, ErrStop):
 		return complete, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return false, vakerr.New(vakerr.DeadlineExceeded, "the time for reading the folder is over").
