@@ -10,8 +10,10 @@ import (
 
 // V5, V13, V15: five kinds; printed prefixes, and the JSON name of the one that differs.
 func TestKinds(t *testing.T) {
-	want := map[Kind][2]string{KindTool: {"tool", `"tool"`}, KindSkill: {"skill", `"skill"`}, KindMCP: {"mcp", `"mcp-server"`},
-		KindHook: {"hook", `"hook"`}, KindCommand: {"command", `"command"`}}
+	want := map[Kind][2]string{
+		KindTool: {"tool", `"tool"`}, KindSkill: {"skill", `"skill"`}, KindMCP: {"mcp", `"mcp-server"`},
+		KindHook: {"hook", `"hook"`}, KindCommand: {"command", `"command"`},
+	}
 	if len(Kinds()) != len(want) {
 		t.Fatalf("kinds: %v", Kinds())
 	}
@@ -102,8 +104,12 @@ func TestDomainMatch(t *testing.T) {
 		serves, required []string
 		want             bool
 	}{
-		{nil, nil, true}, {nil, []string{"web"}, true}, {[]string{"web"}, nil, false}, {[]string{"web"}, []string{"vcs"}, false},
-		{[]string{"web", "vcs"}, []string{"memory", "git"}, true}, {[]string{"our-own"}, []string{"our_own"}, true},
+		{nil, nil, true},
+		{nil, []string{"web"}, true},
+		{[]string{"web"}, nil, false},
+		{[]string{"web"}, []string{"vcs"}, false},
+		{[]string{"web", "vcs"}, []string{"memory", "git"}, true},
+		{[]string{"our-own"}, []string{"our_own"}, true},
 	} {
 		if got := ParseDomains(tc.serves...).Match(ParseDomains(tc.required...)); got != tc.want {
 			t.Errorf("%v matches %v: %v", tc.serves, tc.required, got)

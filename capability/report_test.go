@@ -136,7 +136,8 @@ func TestFindings(t *testing.T) {
 	r := NewReport(in)
 	want := []Finding{
 		{"mcp:down", "ready (last attempt failed: no such command)", "check command, args and env of [mcp.servers.down]"},
-		{"a.md:3", "m1", "h"}, {"b.md", "m2", ""},
+		{"a.md:3", "m1", "h"},
+		{"b.md", "m2", ""},
 		{"reconcile loop", "has been failing since 2026-01-02T03:04:05Z: disk", "capabilities may be out of date until it succeeds"},
 		{"pool", "gave-up after 5 restarts: boom", "see the daemon's log"},
 	}

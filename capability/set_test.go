@@ -22,8 +22,10 @@ func id(text string) ID {
 // declare is a declaration of that id with the smallest configuration of its kind.
 func declare(text string, edits ...func(*Declaration)) Declaration {
 	d := Declaration{ID: id(text), Origin: Origin{Kind: OriginWorkspace}, Summary: "about " + text}
-	d.Config = map[Kind]Config{KindTool: &Tool{InputSchema: json.RawMessage(`{"type":"object"}`)}, KindSkill: &Skill{},
-		KindMCP: &Server{}, KindHook: &Hook{}, KindCommand: &Command{}}[d.ID.Kind]
+	d.Config = map[Kind]Config{
+		KindTool: &Tool{InputSchema: json.RawMessage(`{"type":"object"}`)}, KindSkill: &Skill{},
+		KindMCP: &Server{}, KindHook: &Hook{}, KindCommand: &Command{},
+	}[d.ID.Kind]
 	for _, edit := range edits {
 		edit(&d)
 	}

@@ -34,11 +34,21 @@ func TestStep(t *testing.T) {
 		steps  []step
 	}{
 		{"waits grow to their ceiling, then it gives up and tries more slowly, up to a ceiling", testPolicy, []step{
-			{0, restart(s)}, {0, restart(2 * s)}, {0, restart(3 * s)},
-			{0, giveUp(5 * m)}, {0, giveUp(10 * m)}, {s, giveUp(15 * m)}, {59 * s, giveUp(15 * m)},
+			{0, restart(s)},
+			{0, restart(2 * s)},
+			{0, restart(3 * s)},
+			{0, giveUp(5 * m)},
+			{0, giveUp(10 * m)},
+			{s, giveUp(15 * m)},
+			{59 * s, giveUp(15 * m)},
 		}},
 		{"a window of good health brings the budget back", testPolicy, []step{
-			{0, restart(s)}, {0, restart(2 * s)}, {m, restart(s)}, {0, restart(2 * s)}, {0, restart(3 * s)}, {0, giveUp(5 * m)},
+			{0, restart(s)},
+			{0, restart(2 * s)},
+			{m, restart(s)},
+			{0, restart(2 * s)},
+			{0, restart(3 * s)},
+			{0, giveUp(5 * m)},
 			{m, restart(s)},
 		}},
 		{"rare failures stay within the budget, the wait stays at its ceiling", testPolicy, []step{
@@ -46,8 +56,13 @@ func TestStep(t *testing.T) {
 		}},
 		{"no budget", Policy{Budget: Budget{Window: m}, Retry: testPolicy.Retry}, []step{{0, giveUp(5 * m)}, {0, giveUp(10 * m)}}},
 		{"defaults", Policy{}, []step{
-			{0, restart(100 * time.Millisecond)}, {0, restart(200 * time.Millisecond)}, {0, restart(400 * time.Millisecond)},
-			{0, restart(800 * time.Millisecond)}, {0, restart(1600 * time.Millisecond)}, {0, giveUp(m)}, {0, giveUp(2 * m)},
+			{0, restart(100 * time.Millisecond)},
+			{0, restart(200 * time.Millisecond)},
+			{0, restart(400 * time.Millisecond)},
+			{0, restart(800 * time.Millisecond)},
+			{0, restart(1600 * time.Millisecond)},
+			{0, giveUp(m)},
+			{0, giveUp(2 * m)},
 		}},
 	}
 	for _, tt := range tests {

@@ -162,8 +162,10 @@ func TestTimer(t *testing.T) {
 		})
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		want := []string{"actorkit.Started {} at 0s", "string first at 1s", "string second at 2s",
-			"actorkit.Stopping {} at 3s", "actorkit.Stopped {} at 3s"}
+		want := []string{
+			"actorkit.Started {} at 0s", "string first at 1s", "string second at 2s",
+			"actorkit.Stopping {} at 3s", "actorkit.Stopped {} at 3s",
+		}
 		if got := j.all(); !slices.Equal(got, want) {
 			t.Errorf("saw %q, want %q", got, want)
 		}

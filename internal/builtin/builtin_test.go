@@ -72,8 +72,10 @@ func (w *world) call(ctx context.Context, name, arguments string) (op.Result, er
 	if err := schema.Compile(o.Declaration.Config.(*capability.Tool).InputSchema).CheckArguments(name, json.RawMessage(arguments)); err != nil {
 		return op.Result{}, err
 	}
-	return o.Run(ctx, op.Call{Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate },
-		Permit: func(string, *capability.ObservedTool) error { return w.forbidden }})
+	return o.Run(ctx, op.Call{
+		Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate },
+		Permit: func(string, *capability.ObservedTool) error { return w.forbidden },
+	})
 }
 
 // text runs an op that is expected to answer with one text.

@@ -26,9 +26,9 @@ func normalise(text []byte) ([]byte, *fault) {
 			"the file is no UTF-8 text", "save it as UTF-8",
 		}
 	}
-	if at := bytes.IndexByte(text, 0); at >= 0 {
+	if before, _, ok := bytes.Cut(text, []byte{0}); ok {
 		return nil, &fault{
-			"file_not_text", 1 + bytes.Count(text[:at], []byte("\n")),
+			"file_not_text", 1 + bytes.Count(before, []byte("\n")),
 			"the file holds a NUL byte", "save it as text",
 		}
 	}

@@ -35,8 +35,10 @@ type world struct {
 func TestServerProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		config := ServerConfig{Name: "s", IdleTTL: time.Minute, MaxInFlight: 2, MaxWaiting: 4, Backoff: backoff.Policy{Initial: time.Second, Max: 8 * time.Second}}
-		w := &world{t: t, config: config, server: NewServer(config, nil), now: epoch0,
-			live: map[uint64]bool{}, open: map[DemandID]bool{}, granted: map[uint64]int{}, catalogs: map[string]bool{}}
+		w := &world{
+			t: t, config: config, server: NewServer(config, nil), now: epoch0,
+			live: map[uint64]bool{}, open: map[DemandID]bool{}, granted: map[uint64]int{}, catalogs: map[string]bool{},
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pass")) * time.Second)
 			w.step(w.draw())

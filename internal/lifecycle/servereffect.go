@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -44,19 +45,21 @@ func (e Grant) String() string { return fmt.Sprintf("grant %v on %d", e.IDs, e.G
 func (e Refuse) String() string {
 	return fmt.Sprintf("refuse %v: %v", e.IDs, e.Err)
 }
+
 func (e Observe) String() string {
 	if e.Observation == nil {
 		return "observe nothing"
 	}
-	text := "observe"
+	var text strings.Builder
+	text.WriteString("observe")
 	if e.Observation.Catalog == nil {
-		text += " no catalog"
+		text.WriteString(" no catalog")
 	}
 	for _, t := range e.Observation.Catalog {
-		text += " " + t.Name
+		text.WriteString(" " + t.Name)
 	}
 	if e.Observation.Failure != "" {
-		text += " failure " + fmt.Sprintf("%q", e.Observation.Failure)
+		text.WriteString(" failure " + fmt.Sprintf("%q", e.Observation.Failure))
 	}
-	return text
+	return text.String()
 }

@@ -19,6 +19,7 @@ type sink struct{ notifications, requests, results []string }
 func (s *sink) notification(method, params []byte) {
 	s.notifications = append(s.notifications, string(method)+string(params))
 }
+
 func (s *sink) asked(method, id []byte) { s.requests = append(s.requests, string(method)+string(id)) }
 
 // put implements shelf: it takes everything below 1000.

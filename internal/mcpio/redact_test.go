@@ -66,7 +66,7 @@ func FuzzRedactor(f *testing.F) {
 	f.Add("aaaa", "aaaaa", "aaaaaaaaaaaaaaa")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
 		r := NewRedactor(a, b)
-		for _, piece := range strings.Split(r.String(text), Redacted) {
+		for piece := range strings.SplitSeq(r.String(text), Redacted) {
 			for _, secret := range []string{a, b} {
 				if len(secret) >= minSecret && len(secret) <= maxSecretLen && strings.Contains(piece, secret) {
 					t.Fatalf("secret %q in %q", secret, piece)

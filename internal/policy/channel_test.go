@@ -38,8 +38,10 @@ func TestChannelNames(t *testing.T) {
 				want  bool
 			}{{tc.shows, true}, {tc.not, false}} {
 				for _, n := range list.names {
-					for category, got := range map[string]bool{"tools": c.AllowsTool(n), "commands": c.AllowsCommand(n),
-						"skills": c.AllowsSkill(n), "hooks": c.AllowsHook(n)} {
+					for category, got := range map[string]bool{
+						"tools": c.AllowsTool(n), "commands": c.AllowsCommand(n),
+						"skills": c.AllowsSkill(n), "hooks": c.AllowsHook(n),
+					} {
 						if got != list.want {
 							t.Errorf("%s shows %q: %v", category, n, got)
 						}

@@ -153,8 +153,10 @@ func TestRestrictingRestricts(t *testing.T) {
 	rule := rapid.SampledFrom([]string{"read", "write", "write(src/**)", "mcp", "git/*", "bash(git *)", "*", "delete"})
 	some := rapid.SliceOfN(rule, 0, 3)
 	rapid.Check(t, func(t *rapid.T) {
-		base := PermissionRules{Mode: rapid.SampledFrom([]string{"read-only", "workspace-write", "full-access"}).Draw(t, "mode"),
-			Allow: some.Draw(t, "allow"), Ask: some.Draw(t, "ask"), Deny: some.Draw(t, "deny")}
+		base := PermissionRules{
+			Mode:  rapid.SampledFrom([]string{"read-only", "workspace-write", "full-access"}).Draw(t, "mode"),
+			Allow: some.Draw(t, "allow"), Ask: some.Draw(t, "ask"), Deny: some.Draw(t, "deny"),
+		}
 		loose, _ := CompileEngine(base)
 		base.Ask = append(base.Ask, some.Draw(t, "more ask")...)
 		base.Deny = append(base.Deny, some.Draw(t, "more deny")...)

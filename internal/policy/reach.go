@@ -88,8 +88,10 @@ func probes(c *capability.Capability) []Request {
 		}
 		all := make([]Request, 0, len(config.Observation.Catalog))
 		for _, t := range config.Observation.Catalog {
-			all = append(all, Request{Tool: BrokerTool, Server: c.ID.Name, ServerTool: t.Name,
-				ReadOnly: t.ReadOnly, Destructive: t.Destructive})
+			all = append(all, Request{
+				Tool: BrokerTool, Server: c.ID.Name, ServerTool: t.Name,
+				ReadOnly: t.ReadOnly, Destructive: t.Destructive,
+			})
 		}
 		return all
 	}
@@ -113,8 +115,10 @@ func (e *Engine) probe(req Request, attended bool) Standing {
 	case partial != "":
 		return Standing{State: Gated, Reason: "no approver can answer, so only what the rule " + partial + " allows can run"}
 	}
-	return Standing{State: Blocked, Reason: "it asks first and no approver can answer: " + decided.Reason,
-		Remedy: fmt.Sprintf("to allow it without asking, add %q to allow in [permissions]", wholeRule(req))}
+	return Standing{
+		State: Blocked, Reason: "it asks first and no approver can answer: " + decided.Reason,
+		Remedy: fmt.Sprintf("to allow it without asking, add %q to allow in [permissions]", wholeRule(req)),
+	}
 }
 
 // decideAll finds the strictest rule that covers every call req stands for, and the text of the first allow rule that

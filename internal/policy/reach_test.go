@@ -28,11 +28,14 @@ func reachSet(t testing.TB) *capability.Set {
 		declare(capability.KindSkill, "pdf", &capability.Skill{}),
 		declare(capability.KindMCP, "cold", &capability.Server{}),
 		declare(capability.KindMCP, "git", &capability.Server{Observation: &capability.Observation{Catalog: []capability.ObservedTool{
-			{Name: "commit"}, {Name: "status", ReadOnly: true}}}}),
+			{Name: "commit"}, {Name: "status", ReadOnly: true},
+		}}}),
 		declare(capability.KindMCP, "mail", &capability.Server{Observation: &capability.Observation{Catalog: []capability.ObservedTool{
-			{Name: "send"}, {Name: "drop", Destructive: true}}}}),
+			{Name: "send"}, {Name: "drop", Destructive: true},
+		}}}),
 		declare(capability.KindMCP, "shredder", &capability.Server{Observation: &capability.Observation{Catalog: []capability.ObservedTool{
-			{Name: "shred", Destructive: true}}}}),
+			{Name: "shred", Destructive: true},
+		}}}),
 		declare(capability.KindHook, "stop/x", &capability.Hook{}),
 		declare(capability.KindCommand, "ship", &capability.Command{}),
 	}, nil)
@@ -49,34 +52,76 @@ func TestReach(t *testing.T) {
 		attended bool
 		want     map[string]State
 	}{
-		"V152 nobody answers": {PermissionRules{}, false,
-			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked}},
-		"V152 somebody answers": {PermissionRules{}, true,
-			map[string]State{"tool:fetch": Gated, "mcp:shredder": Gated}},
-		"V152 a patterned allow": {PermissionRules{Allow: []string{"fetch(https://example.org/*)", "mcp(shredder/sh*)"}}, false,
-			map[string]State{"tool:fetch": Gated}},
-		"V152 a pattern of another server": {PermissionRules{Allow: []string{"mcp(mailer/*)"}}, false,
-			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked}},
-		"V152 an ask rule, nobody answers": {PermissionRules{Mode: "full-access", Ask: []string{"cold/*", "write"}}, false,
-			map[string]State{"tool:write": Blocked, "mcp:cold": Blocked}},
-		"V152 an ask rule and a patterned allow": {PermissionRules{Mode: "full-access", Ask: []string{"mcp(cold/*)"}, Allow: []string{"mcp(cold/a)"}}, false,
-			map[string]State{"mcp:cold": Gated}},
-		"V153 dropped only when every probe is": {PermissionRules{Mode: "full-access", Deny: []string{"mcp(git/commit)", "save(https://*)", "fetch"}}, false,
-			map[string]State{"tool:fetch": Blocked}},
-		"a whole server denied": {PermissionRules{Mode: "full-access", Deny: []string{"git/*", "mcp__cold__*"}}, false,
-			map[string]State{"mcp:git": Blocked, "mcp:cold": Blocked}},
-		"a server denied by its name": {PermissionRules{Mode: "full-access", Deny: []string{"mcp__cold"}}, false,
-			map[string]State{"mcp:cold": Blocked}},
-		"every server denied": {PermissionRules{Mode: "full-access", Deny: []string{"mcp"}}, false,
-			map[string]State{"tool:mcp": Blocked, "mcp:cold": Blocked, "mcp:git": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
-		"V156 the strictest rule decides": {PermissionRules{Mode: "full-access", Deny: []string{"fetch"}, Ask: []string{"fetch"}, Allow: []string{"fetch"}}, true,
-			map[string]State{"tool:fetch": Blocked}},
-		"V155 no rule loosens read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch", "write", "save", "mcp(cold/*)", "mail/*"}}, true,
-			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
-		"V151 a skill": {PermissionRules{Mode: "full-access", Deny: []string{"skill(p*)"}}, true,
-			map[string]State{"skill:pdf": Blocked}},
-		"V155 read-only": {PermissionRules{Mode: "read-only", Allow: []string{"fetch(https://*)"}}, true,
-			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked}},
+		"V152 nobody answers": {
+			PermissionRules{},
+			false,
+			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked},
+		},
+		"V152 somebody answers": {
+			PermissionRules{},
+			true,
+			map[string]State{"tool:fetch": Gated, "mcp:shredder": Gated},
+		},
+		"V152 a patterned allow": {
+			PermissionRules{Allow: []string{"fetch(https://example.org/*)", "mcp(shredder/sh*)"}},
+			false,
+			map[string]State{"tool:fetch": Gated},
+		},
+		"V152 a pattern of another server": {
+			PermissionRules{Allow: []string{"mcp(mailer/*)"}},
+			false,
+			map[string]State{"tool:fetch": Blocked, "mcp:shredder": Blocked},
+		},
+		"V152 an ask rule, nobody answers": {
+			PermissionRules{Mode: "full-access", Ask: []string{"cold/*", "write"}},
+			false,
+			map[string]State{"tool:write": Blocked, "mcp:cold": Blocked},
+		},
+		"V152 an ask rule and a patterned allow": {
+			PermissionRules{Mode: "full-access", Ask: []string{"mcp(cold/*)"}, Allow: []string{"mcp(cold/a)"}},
+			false,
+			map[string]State{"mcp:cold": Gated},
+		},
+		"V153 dropped only when every probe is": {
+			PermissionRules{Mode: "full-access", Deny: []string{"mcp(git/commit)", "save(https://*)", "fetch"}},
+			false,
+			map[string]State{"tool:fetch": Blocked},
+		},
+		"a whole server denied": {
+			PermissionRules{Mode: "full-access", Deny: []string{"git/*", "mcp__cold__*"}},
+			false,
+			map[string]State{"mcp:git": Blocked, "mcp:cold": Blocked},
+		},
+		"a server denied by its name": {
+			PermissionRules{Mode: "full-access", Deny: []string{"mcp__cold"}},
+			false,
+			map[string]State{"mcp:cold": Blocked},
+		},
+		"every server denied": {
+			PermissionRules{Mode: "full-access", Deny: []string{"mcp"}},
+			false,
+			map[string]State{"tool:mcp": Blocked, "mcp:cold": Blocked, "mcp:git": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked},
+		},
+		"V156 the strictest rule decides": {
+			PermissionRules{Mode: "full-access", Deny: []string{"fetch"}, Ask: []string{"fetch"}, Allow: []string{"fetch"}},
+			true,
+			map[string]State{"tool:fetch": Blocked},
+		},
+		"V155 no rule loosens read-only": {
+			PermissionRules{Mode: "read-only", Allow: []string{"fetch", "write", "save", "mcp(cold/*)", "mail/*"}},
+			true,
+			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked},
+		},
+		"V151 a skill": {
+			PermissionRules{Mode: "full-access", Deny: []string{"skill(p*)"}},
+			true,
+			map[string]State{"skill:pdf": Blocked},
+		},
+		"V155 read-only": {
+			PermissionRules{Mode: "read-only", Allow: []string{"fetch(https://*)"}},
+			true,
+			map[string]State{"tool:write": Blocked, "tool:fetch": Blocked, "tool:save": Blocked, "mcp:cold": Blocked, "mcp:mail": Blocked, "mcp:shredder": Blocked},
+		},
 		"full access": {PermissionRules{Mode: "full-access"}, false, map[string]State{}},
 	} {
 		t.Run(name, func(t *testing.T) {

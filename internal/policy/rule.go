@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -130,12 +131,7 @@ func (r Request) names() []string {
 }
 
 func (r rule) matchesTool(names []string) bool {
-	for _, n := range names {
-		if r.tool.match(n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, r.tool.match)
 }
 
 // matchesSubject matches paths by path segments and everything else as one text.

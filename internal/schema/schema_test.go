@@ -39,9 +39,11 @@ func TestEachWrongFieldIsNamed(t *testing.T) {
 		{"missing", `{}`, []string{"required and missing: title"}},
 		{"unknown field", `{"title":"abc","zig":1,"zag":2}`, []string{"not a known field: zag, zig"}},
 		{"several", `{"title":1,"state":"half","count":12}`, []string{
-			"count: must be at most 9", `state: must be one of "open", "closed"`, "title: must be of type string"}},
+			"count: must be at most 9", `state: must be one of "open", "closed"`, "title: must be of type string",
+		}},
 		{"nested", `{"title":"abc","labels":["a",2],"who":{}}`, []string{
-			"labels.1: must be of type string", "who: required and missing: name"}},
+			"labels.1: must be of type string", "who: required and missing: name",
+		}},
 		{"equal items", `{"title":"abc","labels":["a","a"]}`, []string{"labels: items must differ from each other"}},
 		{"no object", `[1]`, []string{"a JSON object is expected"}},
 	}

@@ -44,8 +44,10 @@ func excludedIDs(a *Admitted) map[string]policy.State {
 
 // V14, V132, V137, V138, V141: everything is admitted by one function; each stage takes exactly what it names.
 func TestAdmitStages(t *testing.T) {
-	everything := []string{"tool:find_tools", "tool:mcp", "tool:plan", "tool:read", "tool:skill", "tool:write",
-		"skill:notes", "skill:pdf", "mcp:git", "mcp:pdf", "hook:pre-tool-use/./guard.sh", "command:ship"}
+	everything := []string{
+		"tool:find_tools", "tool:mcp", "tool:plan", "tool:read", "tool:skill", "tool:write",
+		"skill:notes", "skill:pdf", "mcp:git", "mcp:pdf", "hook:pre-tool-use/./guard.sh", "command:ship",
+	}
 	full := policy.PermissionRules{Mode: "full-access"}
 	deny := func(rule string) func(*AdmitInput) {
 		rules := full
@@ -57,16 +59,26 @@ func TestAdmitStages(t *testing.T) {
 		excluded map[string]policy.State
 	}{
 		"nothing narrows": {nil, map[string]policy.State{}},
-		"V133 channel, tools": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"w*"}}})},
-			map[string]policy.State{"tool:write": policy.Hidden}},
-		"V133 channel, skills": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Skills: policy.Filter{Allow: []string{"notes"}}})},
-			map[string]policy.State{"skill:pdf": policy.Hidden}},
-		"V133 channel, MCP": {[]func(*AdmitInput){channel(t, policy.ChannelRules{MCP: policy.Filter{Deny: []string{"pdf/*"}}})},
-			map[string]policy.State{"mcp:pdf": policy.Hidden}},
-		"V133 channel, hooks": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Hooks: policy.Filter{Deny: []string{"pre-tool-use/*"}}})},
-			map[string]policy.State{"hook:pre-tool-use/./guard.sh": policy.Hidden}},
-		"V136 tool globs govern commands": {[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"ship"}}})},
-			map[string]policy.State{"command:ship": policy.Hidden}},
+		"V133 channel, tools": {
+			[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"w*"}}})},
+			map[string]policy.State{"tool:write": policy.Hidden},
+		},
+		"V133 channel, skills": {
+			[]func(*AdmitInput){channel(t, policy.ChannelRules{Skills: policy.Filter{Allow: []string{"notes"}}})},
+			map[string]policy.State{"skill:pdf": policy.Hidden},
+		},
+		"V133 channel, MCP": {
+			[]func(*AdmitInput){channel(t, policy.ChannelRules{MCP: policy.Filter{Deny: []string{"pdf/*"}}})},
+			map[string]policy.State{"mcp:pdf": policy.Hidden},
+		},
+		"V133 channel, hooks": {
+			[]func(*AdmitInput){channel(t, policy.ChannelRules{Hooks: policy.Filter{Deny: []string{"pre-tool-use/*"}}})},
+			map[string]policy.State{"hook:pre-tool-use/./guard.sh": policy.Hidden},
+		},
+		"V136 tool globs govern commands": {
+			[]func(*AdmitInput){channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"ship"}}})},
+			map[string]policy.State{"command:ship": policy.Hidden},
+		},
 		"V137 V144 reach blocks the tool and only it":  {[]func(*AdmitInput){deny("write")}, map[string]policy.State{"tool:write": policy.Blocked}},
 		"V137 V144 by id: the skill, not the server":   {[]func(*AdmitInput){deny("skill(pdf)")}, map[string]policy.State{"skill:pdf": policy.Blocked}},
 		"V137 V144 by id: the server, not the skill":   {[]func(*AdmitInput){deny("mcp(pdf/*)")}, map[string]policy.State{"mcp:pdf": policy.Blocked}},

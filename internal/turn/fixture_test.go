@@ -49,8 +49,10 @@ func (w *workshop) server(name string, s capability.Server, tools ...string) *wo
 	if tools != nil {
 		o := &capability.Observation{}
 		for _, t := range tools {
-			o.Catalog = append(o.Catalog, capability.ObservedTool{Name: t, Description: "Does " + t + ". More.",
-				InputSchema: json.RawMessage(`{"type":"object"}`), Definition: json.RawMessage(`{"name":"` + t + `"}`), ReadOnly: true})
+			o.Catalog = append(o.Catalog, capability.ObservedTool{
+				Name: t, Description: "Does " + t + ". More.",
+				InputSchema: json.RawMessage(`{"type":"object"}`), Definition: json.RawMessage(`{"name":"` + t + `"}`), ReadOnly: true,
+			})
 		}
 		s.Observation = o
 	}

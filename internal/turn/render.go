@@ -115,8 +115,10 @@ func (d definition) mcp() any {
 		InputSchema  json.RawMessage `json:"inputSchema"`
 		OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 		Annotations  annotations     `json:"annotations"`
-	}{d.name, d.description, d.schema(), d.tool.OutputSchema,
-		annotations{d.tool.ReadOnly, d.tool.Destructive, d.tool.Idempotent}}
+	}{
+		d.name, d.description, d.schema(), d.tool.OutputSchema,
+		annotations{d.tool.ReadOnly, d.tool.Destructive, d.tool.Idempotent},
+	}
 }
 
 // renamed is a server's own definition under another name, with every other field as the server gave it.

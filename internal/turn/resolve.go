@@ -45,8 +45,10 @@ func (t Target) Requests() []policy.Request {
 	if t.ServerTool != "" {
 		return []policy.Request{ServerRequest(t.Server, t.ServerTool, t.Observed)}
 	}
-	r := policy.Request{Tool: t.Tool.ID.Name, ReadOnly: t.Definition.ReadOnly || t.Tool.ID.Name == policy.BrokerTool,
-		Destructive: t.Definition.Destructive}
+	r := policy.Request{
+		Tool: t.Tool.ID.Name, ReadOnly: t.Definition.ReadOnly || t.Tool.ID.Name == policy.BrokerTool,
+		Destructive: t.Definition.Destructive,
+	}
 	if t.Skill != nil {
 		r.Kind, r.Subject = policy.SubjectName, t.Skill.ID.Name
 		return []policy.Request{r}

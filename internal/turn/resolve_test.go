@@ -156,8 +156,10 @@ func TestRepairNeedsTheBroker(t *testing.T) {
 func TestResolveNeverPanics(t *testing.T) {
 	a := world(t).admit(revoke("mcp:git"))
 	piece := rapid.SampledFrom([]string{"git", "pdf", "__", "/", "mcp", "commit", "skill", "", "\x00", "é", "read"})
-	argument := rapid.SampledFrom([]string{"", "null", "{}", "[", `{"action":"call","server":"git","tool":"commit"}`,
-		`{"action":"call","server":"pdf","tool":"__"}`, `{"name":"pdf"}`, `{"name":null}`, `"x"`})
+	argument := rapid.SampledFrom([]string{
+		"", "null", "{}", "[", `{"action":"call","server":"git","tool":"commit"}`,
+		`{"action":"call","server":"pdf","tool":"__"}`, `{"name":"pdf"}`, `{"name":null}`, `"x"`,
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		name := strings.Join(rapid.SliceOfN(piece, 0, 5).Draw(t, "name"), "")
 		target, err := Resolve(a, name, json.RawMessage(argument.Draw(t, "arguments")), nil)
@@ -182,8 +184,10 @@ func TestTargetRequests(t *testing.T) {
 		name, arguments string
 		want            []policy.Request
 	}{
-		{"write", `{"path":"a/b","url":"u"}`, []policy.Request{{Tool: "write", Subject: "a/b", Kind: policy.SubjectPath, Destructive: true},
-			{Tool: "write", Subject: "u", Kind: policy.SubjectURL, Destructive: true}}},
+		{"write", `{"path":"a/b","url":"u"}`, []policy.Request{
+			{Tool: "write", Subject: "a/b", Kind: policy.SubjectPath, Destructive: true},
+			{Tool: "write", Subject: "u", Kind: policy.SubjectURL, Destructive: true},
+		}},
 		{"skill", `{"name":"pdf"}`, []policy.Request{{Tool: "skill", Subject: "pdf", Kind: policy.SubjectName, ReadOnly: true}}},
 		{"git__status", ``, []policy.Request{{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}}},
 		{"cold__x", ``, []policy.Request{{Tool: "mcp", Server: "cold", ServerTool: "x"}}},

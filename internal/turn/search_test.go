@@ -49,7 +49,8 @@ func TestSearchOrder(t *testing.T) {
 		{Name: "git__commit", Server: "git", Tool: "commit", Description: "Records changes."},
 		{Name: "notes__add", Server: "notes", Tool: "add", Description: "Adds a note. It can also commit to memory."},
 		{Name: "read", Description: "Reads a file.", Serves: capability.ParseDomains("fs")},
-		{Name: "b_twin", Description: "Same."}, {Name: "a_twin", Description: "Same."},
+		{Name: "b_twin", Description: "Same."},
+		{Name: "a_twin", Description: "Same."},
 		{Name: "read_many", Description: "Reads many files, read after read, for a reader who reads."},
 	})
 	for query, want := range map[string][]string{
@@ -191,7 +192,7 @@ func expand(pattern string) []string {
 	}
 	start := strings.LastIndexByte(pattern[:end], '{')
 	var all []string
-	for _, choice := range strings.Split(pattern[start+1:end], ",") {
+	for choice := range strings.SplitSeq(pattern[start+1:end], ",") {
 		all = append(all, expand(pattern[:start]+choice+pattern[end+1:])...)
 	}
 	return all

@@ -132,7 +132,8 @@ func TestLoadedOnlyGrows(t *testing.T) {
 		var loaded []string
 		for range rapid.IntRange(1, 6).Draw(t, "turns") {
 			in := SurfaceInput{Slice: true, Loaded: loaded, Reading: &Reading{
-				Required: rapid.SliceOf(domain).Draw(t, "required"), Uncertain: rapid.Bool().Draw(t, "uncertain")}}
+				Required: rapid.SliceOf(domain).Draw(t, "required"), Uncertain: rapid.Bool().Draw(t, "uncertain"),
+			}}
 			s, _ := NewSurface(a, in).Promote(a, rapid.SliceOfN(name, 0, 3).Draw(t, "found")...)
 			if len(s.Loaded) < len(loaded) || !slices.Equal(s.Loaded[:len(loaded)], loaded) {
 				t.Fatalf("%v became %v", loaded, s.Loaded)

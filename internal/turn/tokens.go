@@ -98,7 +98,7 @@ var stopWords = stopSet("a an and are as at be by can do for from get how i in i
 
 func stopSet(words string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		set[stem(w)] = true
 	}
 	return set
