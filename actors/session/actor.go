@@ -168,6 +168,7 @@ func (s *session) close(c *actorkit.Context, m command) {
 	s.append(c, true, func(err error) {
 		if err != nil {
 			m.reply.Reply(err)
+			_ = self.Tell(failed{err})
 			return
 		}
 		m.reply.Reply(&sessionv1.CloseSessionResult{})
@@ -194,9 +195,11 @@ func (s *session) sleep(c *actorkit.Context, m sleep) {
 	}
 	self := c.Self()
 	s.append(c, false, func(err error) {
-		if err == nil {
-			_ = self.Tell(left{})
+		if err != nil {
+			_ = self.Tell(failed{err})
+			return
 		}
+		_ = self.Tell(left{})
 	}, ledger.SessionPassivated{Reason: "idle"})
 }
 
