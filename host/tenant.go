@@ -94,16 +94,15 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 }
 
 func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table) []supervision.Part {
-	slice := h.config.Intent.SliceCapabilities
 	c := session.Config{
 		Tenant: t.id, Owner: owner, Gate: t.gate, Admissions: &dispatch.Admissions{}, Reconciler: &t.reconciler,
-		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: slice == nil || *slice,
+		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: h.config.Intent.SliceCapabilities,
 		Pipeline: &dispatch.Pipeline{
 			Workspace: workspace, Gate: t.gate, Ops: ops, Schemas: schema.NewCache(schemaCache),
 			Hooks: hookrun.New(workspace, homeFolder()), Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,
 		},
-		Residents: &sync.Map{},
+		MaxLive: max(1, h.config.Sessions.MaxResident/sessionShards), Residents: &sync.Map{},
 	}
 	parts := make([]supervision.Part, sessionShards)
 	for i := range parts {
@@ -187,7 +186,7 @@ func newSessionID() string { return "s-" + strings.ToLower(rand.Text()) }
 
 // health is what supervisors last said of their parts.
 type health struct {
-	mu         sync.Mutex // guards byName: supervisors of several roots report
+	mu         sync.Mutex // guards rowsByName: supervisors of several roots report
 	rowsByName map[string]supervision.Health
 }
 

@@ -41,6 +41,7 @@ type Config struct {
 	Reconciler *protocol.Address
 	Slice      bool          // readings choose what is loaded ([intent] slice_capabilities)
 	IdleTTL    time.Duration // an unused session is passivated after it; 0: DefaultIdleTTL
+	MaxLive    int           // sessions of one directory in memory; beyond it the longest unused are passivated; 0: no bound
 
 	// Residents holds the ids of the sessions in memory, of all directories together: each directory writes its own, and
 	// whichever lists sessions reads all.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
@@ -26,7 +27,8 @@ func DirectoryProps(c Config) actorkit.Props {
 // directory is the only one to spawn, find and passivate its sessions.
 type directory struct {
 	*Config
-	live map[string]*resident
+	live   map[string]*resident
+	roomAt time.Time // when makeRoom looked last
 }
 
 // resident is one session in memory.
@@ -101,6 +103,7 @@ func (d *directory) route(c *actorkit.Context, id string, m command) {
 	if err := r.ref.Tell(m); err != nil {
 		m.reply.Reply(err)
 	}
+	d.makeRoom(c)
 }
 
 func (d *directory) spawn(c *actorkit.Context, id string, m command) *resident {
@@ -147,11 +150,39 @@ func (d *directory) stays(id string) {
 func (d *directory) sweep(c *actorkit.Context) {
 	now := c.Now()
 	for _, r := range d.live {
-		if unused := now.Sub(r.used); !r.leaving && unused > d.IdleTTL && r.ref.Tell(sleep{unused}) == nil {
-			r.leaving = true
+		if unused := now.Sub(r.used); !r.leaving && unused > d.IdleTTL {
+			d.passivate(r, unused)
 		}
 	}
+	d.makeRoom(c)
 	c.After(d.IdleTTL/4, sweep{})
+}
+
+// roomPause lies between two looks for sessions to passivate: where everything in memory is in use, looking is in vain.
+const roomPause = 100 * time.Millisecond
+
+// makeRoom asks the longest unused sessions to leave when there are more than MaxLive. Those with something open stay, so
+// the bound gives way to sessions in use and to nothing else.
+func (d *directory) makeRoom(c *actorkit.Context) {
+	if d.MaxLive <= 0 || len(d.live) <= d.MaxLive || c.Now().Sub(d.roomAt) < roomPause {
+		return
+	}
+	d.roomAt = c.Now()
+	staying := make([]*resident, 0, len(d.live))
+	for _, r := range d.live {
+		if !r.leaving {
+			staying = append(staying, r)
+		}
+	}
+	slices.SortFunc(staying, func(a, b *resident) int { return a.used.Compare(b.used) })
+	for _, r := range staying[:max(0, len(staying)-d.MaxLive)] {
+		d.passivate(r, d.roomAt.Sub(r.used))
+	}
+}
+
+// passivate asks a session to leave; it answers with awake, or ends.
+func (d *directory) passivate(r *resident, unused time.Duration) {
+	r.leaving = r.ref.Tell(sleep{unused}) == nil
 }
 
 // describe answers from memory where the session is there, else from the store; asking revives nothing.

@@ -59,13 +59,13 @@ type Auth struct {
 
 // Intent is [intent].
 type Intent struct {
-	SliceCapabilities *bool // load only what a turn's reading asks for; nil: the default of the front
+	SliceCapabilities bool // load only what a turn's reading asks for; default true
 }
 
 // Sessions is [sessions].
 type Sessions struct {
 	IdleTTL     time.Duration // a session unused for that long is passivated; default 10m
-	MaxResident int           // sessions in memory; beyond it the longest unused are passivated; default 100000
+	MaxResident int           // sessions of a tenant in memory; beyond it the longest unused are passivated; default 100000
 }
 
 // Limits is [limits]: what a reader takes from a workspace before it says that it skipped the rest.
@@ -108,7 +108,7 @@ type Server struct {
 	MaxInFlight   int                  // default 16
 	EnabledTools  []string
 	DisabledTools []string
-	Network       bool // default false
+	Network       bool // default false; declared only: no server is cut off the network yet
 
 	Line int // of its header in the file
 }

@@ -32,8 +32,8 @@ func TestDefaults(t *testing.T) {
 			Listen:    "127.0.0.1:7717",
 			Reconcile: Reconcile{Tick: 10 * time.Second, Debounce: 250 * time.Millisecond},
 			Ledger:    Ledger{Durability: DurabilityEffects},
-			Sessions:  Sessions{IdleTTL: 10 * time.Minute, MaxResident: 100_000},
-			Limits:    DefaultLimits(),
+			Intent:    Intent{SliceCapabilities: true}, Sessions: Sessions{IdleTTL: 10 * time.Minute, MaxResident: 100_000},
+			Limits: DefaultLimits(),
 		}
 		if diff := cmp.Diff(want, c, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".settings" }, cmp.Ignore())); diff != "" {
 			t.Errorf("defaults (-want +got):\n%s", diff)
@@ -113,7 +113,6 @@ max_depth = 2
 	web := DefaultServer()
 	web.Enabled, web.Transport, web.URL, web.Line = false, capability.TransportHTTP, "https://example.com/mcp", 20
 	web.Headers = map[string]string{"Authorization": "Bearer ${WEB}"}
-	no := false
 	want := Config{
 		Listen: "0.0.0.0:80", Data: "/var/lib/vak",
 		MCP: map[string]Server{"git": git, "web": web},
@@ -125,7 +124,7 @@ max_depth = 2
 		Permissions: policy.PermissionRules{Mode: "read-only", Deny: []string{"bash"}},
 		Tenants:     map[string]Tenant{"acme": {Workspace: "acme", TokenFile: "acme.token"}},
 		Reconcile:   Reconcile{Tick: time.Second, Debounce: 10 * time.Millisecond},
-		Ledger:      Ledger{Durability: DurabilityAll}, Auth: Auth{TokenFile: "t"}, Intent: Intent{SliceCapabilities: &no},
+		Ledger:      Ledger{Durability: DurabilityAll}, Auth: Auth{TokenFile: "t"}, Intent: Intent{SliceCapabilities: false},
 		Sessions: Sessions{IdleTTL: time.Hour, MaxResident: 7}, Limits: DefaultLimits(),
 	}
 	want.Limits.MaxDepth = 2

@@ -87,13 +87,7 @@ func readDaemon(top *section, c *Config) {
 	s.close()
 
 	s = top.always("intent")
-	if _, written := s.values["slice_capabilities"]; written {
-		slice := s.flag("slice_capabilities", false)
-		if !s.bad {
-			c.Intent.SliceCapabilities = &slice
-		}
-	}
-	s.known = append(s.known, "slice_capabilities")
+	c.Intent.SliceCapabilities = s.flag("slice_capabilities", true)
 	s.close()
 
 	s = top.always("sessions")
