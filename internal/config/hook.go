@@ -73,6 +73,7 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 	hook.Name = hook.Event + "/" + hook.Command
 	switch {
 	case !s.bad, !hook.Enabled:
+		s.reportUnasked(hook)
 		return hook, true
 	case !closed:
 		top.doc.report(capability.SeverityWarning, "hook_dropped", hook.Line,
@@ -85,6 +86,14 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 	}
 	top.doc.report(capability.SeverityError, "hook_refuses", hook.Line, refusal.Refusal+": every tool call is blocked", "repair or remove the entry")
 	return refusal, true
+}
+
+// reportUnasked names a hook whose event this version never asks about.
+func (s *section) reportUnasked(hook Hook) {
+	if hook.Enabled && (hook.Event == "session-start" || hook.Event == "stop") {
+		s.warn("config_unsupported", "event", fmt.Sprintf("hooks at %s are not supported yet; %s does not run", hook.Event, keyText(hook.Name)),
+			"remove the entry, or keep it for a later version; pre-tool-use and post-tool-use run")
+	}
 }
 
 // event reads the event of a hook in either spelling.

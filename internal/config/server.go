@@ -81,6 +81,10 @@ func (s *section) server() Server {
 	server.Transport = capability.Transport(s.oneOf("transport", string(server.Transport),
 		string(capability.TransportStdio), string(capability.TransportHTTP)))
 	s.close()
+	if _, written := s.values["network"]; written && !server.Network && !s.bad {
+		s.warn("config_unsupported", "network", "network = false "+s.label()+" has no effect yet: a server reaches whatever this machine reaches",
+			"remove the key, or run the server in a sandbox of your own")
+	}
 	return server
 }
 
