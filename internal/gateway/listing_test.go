@@ -99,6 +99,20 @@ func TestPublicationsAreCoalesced(t *testing.T) {
 	})
 }
 
+// However often the set moves, a client is told once in a while.
+func TestStormIsCalmed(t *testing.T) {
+	listening(t, func(w *world, _ *session, told chan string) {
+		const storm = 5 * time.Second
+		for i := range int(storm / (10 * time.Millisecond)) {
+			w.publish(func(tools map[string]*tool) { tools["new"] = named(strings.Repeat("n", i+1)) })
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n, most := settled(told), int(storm/quiet)+2; n < 1 || n > most {
+			t.Errorf("500 changes in %v were told %d times, want at most %d", storm, n, most)
+		}
+	})
+}
+
 // A change there and back, between two looks of the client, is told where the client may have seen the middle.
 func TestChangeThereAndBack(t *testing.T) {
 	listening(t, func(w *world, _ *session, told chan string) {

@@ -536,3 +536,19 @@ func TestEventReader(t *testing.T) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
+
+func FuzzEventReader(f *testing.F) {
+	f.Add([]byte("id: 1\nevent: message\ndata: {}\n\n: x\n\ndata: a\ndata: b\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r := newEventReader(bytes.NewReader(in))
+		for {
+			e, err := r.next()
+			if err != nil {
+				return
+			}
+			if len(e.data) == 0 || bytes.IndexByte(e.data, '\n') >= 0 {
+				t.Fatalf("event %q", e.data)
+			}
+		}
+	})
+}

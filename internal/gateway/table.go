@@ -80,13 +80,17 @@ func (t *table) remove(c *connection) bool {
 	return found
 }
 
-// idle takes out and returns the sessions that nobody has used since.
-func (t *table) idle(since time.Time) []*connection {
+// idle takes out and returns the sessions that were not used for ttl. A call that runs is use, also where its client left.
+func (t *table) idle(now time.Time, ttl time.Duration) []*connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var idle []*connection
 	for key, c := range t.byKey {
-		if c.inUse == 0 && c.last.Before(since) && !c.busy() {
+		switch {
+		case c.inUse > 0:
+		case c.busy():
+			c.last = now
+		case now.Sub(c.last) > ttl:
 			delete(t.byKey, key)
 			idle = append(idle, c)
 		}
@@ -117,7 +121,7 @@ func (h *Handler) sweep() {
 		case <-h.stop:
 			return
 		case now := <-tick.C:
-			for _, c := range h.sessions.idle(now.Add(-ttl)) {
+			for _, c := range h.sessions.idle(now, ttl) {
 				c.finish(errIdle)
 				c.leave(c.life)
 			}
