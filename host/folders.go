@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -53,9 +54,9 @@ func DataFolder(workspace string) (string, error) {
 	return filepath.Join(state, "vak-actors", filepath.Base(abs)+"-"+hex.EncodeToString(sum[:4])), nil
 }
 
-// readConfig reads the daemon's vak.toml. Its problems are findings of the workspace, which are reported; only a file
-// that was named and is not there, or that is no TOML at all, keeps the daemon from starting.
-func readConfig(o *Options) (config.Config, error) {
+// readConfig reads the daemon's vak.toml with its problems, which are reported; only a file that was named and is not
+// there, or that is no TOML at all, keeps the daemon from starting.
+func readConfig(o *Options) (config.Config, []capability.Problem, error) {
 	path := o.Config
 	if path == "" {
 		path = filepath.Join(o.Workspace, configName)
@@ -63,15 +64,15 @@ func readConfig(o *Options) (config.Config, error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && o.Config == "":
-		return config.Default(), nil
+		return config.Default(), nil, nil
 	case err != nil:
-		return config.Config{}, vakerr.New(vakerr.ConfigInvalid, "the configuration %s cannot be read", path).
+		return config.Config{}, nil, vakerr.New(vakerr.ConfigInvalid, "the configuration %s cannot be read", path).
 			WithRemedy("check --config, and that the file is readable").WithCause(err)
 	}
 	c, problems := config.Parse(filepath.Base(path), text)
 	if c.Unreadable {
 		first := problems[0]
-		return config.Config{}, vakerr.New(vakerr.ConfigInvalid, "%s, line %d: %s", path, first.Line, first.Message).WithRemedy("%s", first.Hint)
+		return config.Config{}, nil, vakerr.New(vakerr.ConfigInvalid, "%s, line %d: %s", path, first.Line, first.Message).WithRemedy("%s", first.Hint)
 	}
-	return c, nil
+	return c, problems, nil
 }

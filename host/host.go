@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/childproc"
 	"github.com/vak-actors/vak-actors/internal/config"
@@ -46,6 +47,7 @@ type Host struct {
 	options  Options
 	log      *slog.Logger
 	config   config.Config
+	problems []capability.Problem // of config
 	data     string
 	store    *store.SQLite
 	commit   *store.Committer
@@ -79,7 +81,7 @@ func (h *Host) prepare() error {
 		return err
 	}
 	h.options.Workspace = workspace
-	if h.config, err = readConfig(&h.options); err != nil {
+	if h.config, h.problems, err = readConfig(&h.options); err != nil {
 		return err
 	}
 	if h.data = cmp.Or(h.options.Data, h.besideConfig(h.config.Data)); h.data == "" {

@@ -20,7 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func startHost(t *testing.T, workspace string) *Host {
 	t.Helper()
-	h, err := Start(t.Context(), Options{Workspace: workspace, Data: t.TempDir(), Version: "test"})
+	return startHostWith(t, Options{Workspace: workspace})
+}
+
+func startHostWith(t *testing.T, o Options) *Host {
+	t.Helper()
+	o.Data, o.Version = t.TempDir(), "test"
+	h, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

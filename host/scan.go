@@ -24,13 +24,10 @@ import (
 type scanner struct {
 	workspace string
 	declare   *declare.Scanner
+	misplaced func(config.Config) []capability.Problem
 	revision  uint64
 	policy    *policy.Current      // of revision
-	problems  []capability.Problem // of its rules
-}
-
-func newScanner(workspace string, secrets func(string) (string, bool), key []byte) *scanner {
-	return &scanner{workspace: workspace, declare: declare.NewScanner(declare.Options{LookupSecret: secrets, SecretKey: key})}
+	problems  []capability.Problem // of its rules and of settings that are read elsewhere
 }
 
 // Scan implements reconciler.Scanner. The root is opened anew each time: a workspace that was replaced is another folder.
@@ -47,6 +44,7 @@ func (s *scanner) Scan(context.Context) (reconciler.World, error) {
 	}
 	if r.Revision != s.revision || s.policy == nil {
 		s.policy, s.problems = compile(r.Config)
+		s.problems = append(s.problems, s.misplaced(r.Config)...)
 		s.revision = r.Revision
 	}
 	world := reconciler.World{

@@ -22,6 +22,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/backoff"
 	"github.com/vak-actors/vak-actors/internal/builtin"
 	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/declare"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/hookrun"
 	"github.com/vak-actors/vak-actors/internal/op"
@@ -69,7 +70,10 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 			Builtin: ops.Declarations(), Health: t.health.rows, Announce: t.announce,
 		})},
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
-			Tenant: id, Registry: &t.registry, Scanner: newScanner(workspace, secrets, key),
+			Tenant: id, Registry: &t.registry, Scanner: &scanner{
+				workspace: workspace, misplaced: h.misplaced(id, workspace),
+				declare: declare.NewScanner(declare.Options{LookupSecret: secrets, SecretKey: key}),
+			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},
 	}
