@@ -41,7 +41,7 @@ func settled(told chan string) int {
 	return n
 }
 
-// V86: between the calls of a client, which are its turns, the change of its list is told, once.
+// Between the calls of a client, which are its turns, the change of its list is told, once.
 func TestListChangedIsTold(t *testing.T) {
 	listening(t, func(w *world, s *session, told chan string) {
 		w.publish(func(tools map[string]*tool) { tools["new"] = named("new") })
@@ -61,7 +61,7 @@ func TestListChangedIsTold(t *testing.T) {
 	})
 }
 
-// V88: a publication that leaves this client's list as it is, is no news for it.
+// A publication that leaves this client's list as it is, is no news for it.
 func TestEqualListsAreNoNews(t *testing.T) {
 	listening(t, func(w *world, _ *session, told chan string) {
 		w.publish(func(map[string]*tool) {})

@@ -100,8 +100,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What the session gives passes byte for byte, on one line (V121 at the front: a client sees the definitions of the
-// session's set, and no others).
+// What the session gives passes byte for byte, on one line.
 func TestPassedRaw(t *testing.T) {
 	w := newWorld()
 	w.tools["pretty"] = &tool{
