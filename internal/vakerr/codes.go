@@ -29,10 +29,8 @@ const (
 	UnknownTool           Code = "unknown_tool"
 	UnknownServer         Code = "unknown_server"
 	UnknownAction         Code = "unknown_action"
-	UnknownCapability     Code = "unknown_capability"
 	UnknownTenant         Code = "unknown_tenant"
 	WrongKind             Code = "wrong_kind"
-	NotExposed            Code = "not_exposed"
 	CapabilityNotAdmitted Code = "capability_not_admitted"
 	CapabilityUnavailable Code = "capability_unavailable"
 	CapabilityStale       Code = "capability_stale"
@@ -99,8 +97,8 @@ var kindOf = map[Code]Kind{
 	Internal: KindInternal,
 
 	InvalidArguments: KindInvalid, InvalidRequest: KindInvalid, UnknownAction: KindInvalid, WrongKind: KindInvalid,
-	UnknownTool: KindNotFound, UnknownServer: KindNotFound, UnknownCapability: KindNotFound, UnknownTenant: KindNotFound,
-	NotExposed: KindNotFound, CapabilityNotAdmitted: KindDenied, CapabilityUnavailable: KindUnavailable,
+	UnknownTool: KindNotFound, UnknownServer: KindNotFound, UnknownTenant: KindNotFound,
+	CapabilityNotAdmitted: KindDenied, CapabilityUnavailable: KindUnavailable,
 	CapabilityStale: KindConflict, CapabilityInvalid: KindInvalid, CapabilityRevoked: KindDenied,
 	CapabilityRemoved: KindNotFound,
 
