@@ -42,9 +42,6 @@ func ParseDomain(s string) Domain {
 	return Domain(s)
 }
 
-// Custom reports whether d is outside the shared vocabulary.
-func (d Domain) Custom() bool { return !slices.Contains(Vocabulary(), d) }
-
 // Domains is a sorted set without duplicates or empty words. Nil means that nothing was declared.
 type Domains []Domain
 

@@ -130,15 +130,6 @@ func (s *Set) OfKind(kind Kind) iter.Seq[*Capability] {
 	}
 }
 
-// Declarations returns the declarations in order, for resolving them anew.
-func (s *Set) Declarations() []Declaration {
-	all := make([]Declaration, 0, s.Len())
-	for c := range s.All() {
-		all = append(all, c.Declaration)
-	}
-	return all
-}
-
 // Consistent checks the invariants of a set: order, index and digest. Tests run it after every publication.
 func (s *Set) Consistent() error {
 	for i := range s.Len() {

@@ -78,8 +78,8 @@ func TestSetIsDeterministic(t *testing.T) {
 	for c := range first.OfKind(KindTool) {
 		tools = append(tools, c.ID.Name)
 	}
-	if !slices.Equal(tools, []string{"a", "b"}) || len(first.Declarations()) != len(want) {
-		t.Errorf("tools %v, %d declarations", tools, len(first.Declarations()))
+	if !slices.Equal(tools, []string{"a", "b"}) || first.Len() != len(want) {
+		t.Errorf("tools %v, %d capabilities", tools, first.Len())
 	}
 }
 
