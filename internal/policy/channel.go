@@ -114,13 +114,10 @@ func (c *Channel) every(shows func(*layer) bool) bool {
 	return true
 }
 
-// AllowsTool reports whether the tool is visible.
+// AllowsTool reports whether the tool, or the command, of that name is visible.
 func (c *Channel) AllowsTool(name string) bool {
 	return c.every(func(l *layer) bool { return l.tools.shows(name) })
 }
-
-// AllowsCommand reports whether the command is visible; the globs for tools govern commands too.
-func (c *Channel) AllowsCommand(name string) bool { return c.AllowsTool(name) }
 
 // AllowsSkill reports whether the skill is visible.
 func (c *Channel) AllowsSkill(name string) bool {

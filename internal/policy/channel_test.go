@@ -39,7 +39,7 @@ func TestChannelNames(t *testing.T) {
 			}{{tc.shows, true}, {tc.not, false}} {
 				for _, n := range list.names {
 					for category, got := range map[string]bool{
-						"tools": c.AllowsTool(n), "commands": c.AllowsCommand(n),
+						"tools": c.AllowsTool(n), "commands": c.Allows(capability.ID{Kind: capability.KindCommand, Name: n}),
 						"skills": c.AllowsSkill(n), "hooks": c.AllowsHook(n),
 					} {
 						if got != list.want {

@@ -140,8 +140,8 @@ func TestUnreadableRulesFailClosed(t *testing.T) {
 		}
 	}
 	e, problems := CompileEngine(PermissionRules{Mode: "ful-access", Allow: []string{"write("}, Ask: []string{"["}})
-	if len(problems) != 3 || e.Mode() != ReadOnly || e.Decide(writing).Effect != Deny || e.Decide(reading).Effect != Allow {
-		t.Errorf("problems %v, mode %s", problems, e.Mode())
+	if len(problems) != 3 || e.mode != ReadOnly || e.Decide(writing).Effect != Deny || e.Decide(reading).Effect != Allow {
+		t.Errorf("problems %v, mode %s", problems, e.mode)
 	}
 	if e, _ := CompileEngine(PermissionRules{Mode: "full-access", Allow: []string{"-write("}}); e.Decide(reading).Effect != Deny {
 		t.Error("an unreadable deny rule in the allow list does not shut the engine")

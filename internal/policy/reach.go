@@ -27,17 +27,8 @@ type Standing struct {
 	Remedy string        `json:"remedy,omitempty"`
 }
 
-// Reach says for every capability of set, in order, whether the permission engine could let any call of it run. It
-// grants nothing: each call is judged again when it is made. attended says that somebody can answer an approval.
-func Reach(engine *Engine, set *capability.Set, revoked capability.Revocations, attended bool) []Standing {
-	all := make([]Standing, 0, set.Len())
-	for c := range set.All() {
-		all = append(all, StandingOf(engine, c, revoked, attended))
-	}
-	return all
-}
-
-// StandingOf is Reach for one capability.
+// StandingOf is the reach of one capability: whether the permission engine could let any call of it run. It grants nothing:
+// each call is judged again when it is made. attended says that somebody can answer an approval.
 func StandingOf(engine *Engine, c *capability.Capability, revoked capability.Revocations, attended bool) Standing {
 	s := Standing{ID: c.ID, State: Open}
 	reason, now := revoked[c.ID]

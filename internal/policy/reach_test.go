@@ -126,7 +126,7 @@ func TestReach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]State{}
-			for _, s := range Reach(engine(t, tc.rules), reachSet(t), nil, tc.attended) {
+			for _, s := range reach(engine(t, tc.rules), reachSet(t), nil, tc.attended) {
 				if s.State == Open {
 					continue
 				}
@@ -148,7 +148,7 @@ func TestReach(t *testing.T) {
 // V152: the remedy of what nobody can approve is a rule; with it, it is reachable.
 func TestReachRemedy(t *testing.T) {
 	rules := PermissionRules{Mode: "full-access", Ask: []string{"cold/*", "mail/*", "fetch"}}
-	for _, s := range Reach(engine(t, rules), reachSet(t), nil, false) {
+	for _, s := range reach(engine(t, rules), reachSet(t), nil, false) {
 		if s.State != Blocked {
 			continue
 		}
@@ -174,7 +174,7 @@ func TestReachRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, revoked := range map[string]capability.Revocations{"published": nil, "newer": {id: "newer"}} {
-		s := Reach(engine(t, PermissionRules{}), set, revoked, true)[0]
+		s := reach(engine(t, PermissionRules{}), set, revoked, true)[0]
 		if s.State != Revoked || s.Reason != want || !strings.Contains(s.Remedy, "restore tool:read") {
 			t.Errorf("%+v", s)
 		}
@@ -184,7 +184,7 @@ func TestReachRevoked(t *testing.T) {
 // A shut engine blocks everything that is called under a permission.
 func TestReachShut(t *testing.T) {
 	e, _ := CompileEngine(PermissionRules{Deny: []string{"("}})
-	for _, s := range Reach(e, reachSet(t), nil, true) {
+	for _, s := range reach(e, reachSet(t), nil, true) {
 		callable := s.ID.Kind != capability.KindHook && s.ID.Kind != capability.KindCommand
 		if (s.State == Blocked) != callable {
 			t.Errorf("%+v", s)
@@ -196,7 +196,7 @@ func TestReachShut(t *testing.T) {
 func TestReachAgreesWithDecide(t *testing.T) {
 	for _, rules := range []PermissionRules{{}, {Mode: "read-only"}, {Allow: []string{"mcp(mail/send)"}}, {Mode: "full-access", Deny: []string{"git/*", "fetch"}}} {
 		e := engine(t, rules)
-		for _, s := range Reach(e, reachSet(t), nil, false) {
+		for _, s := range reach(e, reachSet(t), nil, false) {
 			if s.State != Blocked {
 				continue
 			}
@@ -228,4 +228,13 @@ func TestSubjects(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", arguments, diff)
 		}
 	}
+}
+
+// reach is the standing of every capability of set, in order.
+func reach(e *Engine, set *capability.Set, revoked capability.Revocations, attended bool) []Standing {
+	all := make([]Standing, 0, set.Len())
+	for c := range set.All() {
+		all = append(all, StandingOf(e, c, revoked, attended))
+	}
+	return all
 }
