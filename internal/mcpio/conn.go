@@ -213,9 +213,6 @@ func (c *Conn) touch() {
 	c.suspect.Store(false)
 }
 
-// Redactor is the one for the secrets in the Spec of this connection.
-func (c *Conn) Redactor() *Redactor { return c.redact }
-
 // Info describes a connection for status displays. It holds no secrets.
 type Info struct {
 	Name          string // of the Spec
