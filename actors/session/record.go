@@ -8,11 +8,15 @@ import (
 	"github.com/vak-actors/vak-actors/internal/ledger"
 )
 
-// note asks the session to append a body. Sender: a call. Reply when durable is set: noted.
+// note asks the session to append a body. Sender: a call. Reply when durable is set: noted. A call sends few, and they
+// must not be overtaken by its end, which never waits for room either.
 type note struct {
 	body    ledger.Body
 	durable bool
 }
+
+// ControlMessage implements actorkit.Control.
+func (note) ControlMessage() {}
 
 type noted struct{}
 
@@ -61,6 +65,27 @@ func (s *session) orFail(c *actorkit.Context) func(error) {
 		if err != nil {
 			_ = self.Tell(failed{err})
 		}
+	}
+}
+
+// answer appends bodies and answers: at once, or while the ledger is behind when they are durable, so that an asker in a
+// hurry does not fill the queue that all sessions share.
+func (s *session) answer(c *actorkit.Context, asker actorkit.Replier, result any, bodies ...ledger.Body) {
+	switch fail := s.orFail(c); {
+	case len(bodies) == 0:
+		asker.Reply(result)
+	case s.Ledger.Behind():
+		s.append(c, false, func(err error) {
+			if err != nil {
+				asker.Reply(err)
+				fail(err)
+				return
+			}
+			asker.Reply(result)
+		}, bodies...)
+	default:
+		s.append(c, false, fail, bodies...)
+		asker.Reply(result)
 	}
 }
 
