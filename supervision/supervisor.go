@@ -33,13 +33,9 @@ type Supervisor struct {
 type child struct {
 	Health
 	props     actorkit.Props
-	ref       actorkit.Ref // of the incarnation that runs or stops; zero while there is none
+	ref       actorkit.Ref // of the incarnation that runs; zero while there is none
 	startedAt time.Time
 	history   History
-	timer     actorkit.Timer // set while there is no incarnation
-
-	removed bool   // the incarnation was told to stop
-	heir    *child // starts under this name once the removed incarnation has ended
 }
 
 // due is the message of a child's timer.
@@ -59,19 +55,13 @@ func New(o Options) *Supervisor {
 	return &Supervisor{options: o, children: make(map[string]*child)}
 }
 
-// Add starts a child and keeps it running. While a removed one of that name is still stopping, the new one waits for its
-// end. A child that cannot be started now counts as failed and is tried again; only a name that cannot be, or is in use
-// already, is an error (invalid_request).
+// Add starts a child and keeps it running. A child that cannot be started now counts as failed and is tried again; only a
+// name that cannot be, or is in use already, is an error (invalid_request).
 func (s *Supervisor) Add(c *actorkit.Context, name string, p actorkit.Props) error {
-	fresh := &child{Health: Health{Name: name, Kind: p.Kind}, props: p}
-	if old, used := s.children[name]; used {
-		if !old.removed || old.heir != nil {
-			return vakerr.New(vakerr.InvalidRequest, "%q already has a supervised %q", c.Self(), name)
-		}
-		fresh.State = Restarting
-		old.heir = fresh
-		return nil
+	if _, used := s.children[name]; used {
+		return vakerr.New(vakerr.InvalidRequest, "%q already has a supervised %q", c.Self(), name)
 	}
+	fresh := &child{Health: Health{Name: name, Kind: p.Kind}, props: p}
 	s.children[name] = fresh
 	if err := s.start(c, fresh); vakerr.CodeOf(err) == vakerr.InvalidRequest {
 		delete(s.children, name)
@@ -80,24 +70,6 @@ func (s *Supervisor) Add(c *actorkit.Context, name string, p actorkit.Props) err
 		s.failed(c, fresh, err)
 	}
 	return nil
-}
-
-// Remove stops a child for good. A name that is not supervised is ignored.
-func (s *Supervisor) Remove(c *actorkit.Context, name string) {
-	ch, known := s.children[name]
-	if !known {
-		return
-	}
-	ch.heir = nil
-	if ch.ref.IsZero() {
-		ch.timer.Stop()
-		delete(s.children, name)
-		return
-	}
-	if !ch.removed {
-		ch.removed = true
-		c.Stop(ch.ref)
-	}
 }
 
 // Handle takes the messages that are the Supervisor's: the end of a child and its own timers. It reports whether msg was
@@ -109,37 +81,20 @@ func (s *Supervisor) Handle(c *actorkit.Context, msg any) bool {
 		if !known || ch.ref != m.Child {
 			return false
 		}
-		s.ended(c, ch, m.Reason)
+		ch.ref = actorkit.Ref{}
+		s.failed(c, ch, cmp.Or(m.Reason, error(errEndedItself)))
 		return true
 	case due:
 		if m.of != s {
 			return false
 		}
 		m.child.Restarts++
-		s.restart(c, m.child)
+		if err := s.start(c, m.child); err != nil {
+			s.failed(c, m.child, err)
+		}
 		return true
 	}
 	return false
-}
-
-func (s *Supervisor) ended(c *actorkit.Context, ch *child, reason error) {
-	ch.ref = actorkit.Ref{}
-	if !ch.removed {
-		s.failed(c, ch, cmp.Or(reason, error(errEndedItself)))
-		return
-	}
-	delete(s.children, ch.Name)
-	if heir := ch.heir; heir != nil {
-		s.children[heir.Name] = heir
-		s.restart(c, heir)
-	}
-}
-
-// restart starts a child under a name that was good before.
-func (s *Supervisor) restart(c *actorkit.Context, ch *child) {
-	if err := s.start(c, ch); err != nil {
-		s.failed(c, ch, err)
-	}
 }
 
 func (s *Supervisor) start(c *actorkit.Context, ch *child) error {
@@ -166,7 +121,7 @@ func (s *Supervisor) failed(c *actorkit.Context, ch *child, reason error) {
 	}
 	log(text, slog.String("part", ch.Name), slog.String("part_kind", ch.Kind), slog.String("reason", ch.LastError),
 		slog.Int("restarts", ch.Restarts), slog.Duration("next_attempt_in", v.After))
-	ch.timer = c.After(v.After, due{s, ch})
+	c.After(v.After, due{s, ch})
 	s.changed(c, ch)
 }
 
@@ -181,26 +136,19 @@ func (s *Supervisor) changed(c *actorkit.Context, ch *child) {
 func (s *Supervisor) Ref(c *actorkit.Context, name string) (actorkit.Ref, error) {
 	ch, known := s.children[name]
 	switch {
-	case known && !ch.removed && !ch.ref.IsZero():
+	case known && !ch.ref.IsZero():
 		return ch.ref, nil
-	case known && !ch.removed:
+	case known:
 		return actorkit.Ref{}, vakerr.New(vakerr.ActorStopped, "%q is %s after a failure (%s)", name, ch.State, ch.LastError).
 			WithRemedy("try again later; it is started again by itself").WithRetryAfter(max(0, ch.NextAttempt.Sub(c.Now())))
-	case known && ch.heir != nil:
-		return actorkit.Ref{}, vakerr.New(vakerr.ActorStopped, "%q is being replaced", name).WithRemedy("try again")
 	}
 	return actorkit.Ref{}, vakerr.New(vakerr.InvalidRequest, "%q has no supervised %q", c.Self(), name)
 }
 
-// Health returns a row for every child, sorted by name. Removed ones have none.
+// Health returns a row for every child, sorted by name.
 func (s *Supervisor) Health() []Health {
 	rows := make([]Health, 0, len(s.children))
 	for _, ch := range s.children {
-		if ch.removed {
-			if ch = ch.heir; ch == nil {
-				continue
-			}
-		}
 		rows = append(rows, ch.Health)
 	}
 	slices.SortFunc(rows, func(a, b Health) int { return cmp.Compare(a.Name, b.Name) })

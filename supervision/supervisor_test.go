@@ -228,43 +228,10 @@ func TestSuccessorWaitsForTheEnd(t *testing.T) {
 	})
 }
 
-func TestRemove(t *testing.T) {
+// Only a name that cannot be, or is in use, is an error of Add.
+func TestAddRefuses(t *testing.T) {
 	test(t, func(f *fixture) {
-		broken := true
-		f.add("down", failing(&broken))
-		f.add("up", worker(""))
-		up, _ := f.ref("up")
-		synctest.Wait()
-		f.in(func(c *actorkit.Context, s *Supervisor) {
-			for _, name := range []string{"down", "up", "up", "unknown"} {
-				s.Remove(c, name)
-			}
-			f.want("health while it stops", s.Health(), []Health{})
-			broken = false
-		})
-		time.Sleep(time.Hour)
-		if live := f.system.Stats().Live; live != 1 {
-			f.Errorf("%d actors live, want the owner only", live)
-		}
-		if err := up.Tell(1); vakerr.CodeOf(err) != vakerr.ActorStopped {
-			f.Errorf("the removed child answers %v", err)
-		}
-		if _, err := f.ref("up"); vakerr.CodeOf(err) != vakerr.InvalidRequest {
-			f.Errorf("looking up a removed child: %v", err)
-		}
-	})
-}
-
-// Replacing a child: the new one of the name waits until the old one has ended, and has a history of its own.
-func TestReplace(t *testing.T) {
-	test(t, func(f *fixture) {
-		f.add("a", actorkit.Props{Kind: "old", New: func() actorkit.Actor {
-			return actorkit.Func(func(c *actorkit.Context, msg any) {
-				if _, ok := msg.(actorkit.Started); ok {
-					c.Go(func(ctx context.Context) any { <-ctx.Done(); time.Sleep(time.Minute); return nil })
-				}
-			})
-		}})
+		f.add("a", worker(""))
 		f.in(func(c *actorkit.Context, s *Supervisor) {
 			if err := s.Add(c, "a", worker("dup")); vakerr.CodeOf(err) != vakerr.InvalidRequest {
 				f.Errorf("adding a name in use: %v", err)
@@ -272,21 +239,11 @@ func TestReplace(t *testing.T) {
 			if err := s.Add(c, "", worker("nameless")); vakerr.CodeOf(err) != vakerr.InvalidRequest {
 				f.Errorf("adding a bad name: %v", err)
 			}
-			s.Remove(c, "a")
-			if err := s.Add(c, "a", worker("new")); err != nil {
-				f.Error(err)
+			if _, err := s.Ref(c, "unknown"); vakerr.CodeOf(err) != vakerr.InvalidRequest {
+				f.Errorf("looking up a name that is not supervised: %v", err)
 			}
-			if err := s.Add(c, "a", worker("dup")); vakerr.CodeOf(err) != vakerr.InvalidRequest {
-				f.Errorf("adding a name twice: %v", err)
-			}
-			if _, err := s.Ref(c, "a"); vakerr.CodeOf(err) != vakerr.ActorStopped {
-				f.Errorf("looking up a child that is being replaced: %v", err)
-			}
-			f.want("health", s.Health(), []Health{{Name: "a", Kind: "new", State: Restarting}})
+			f.want("health", s.Health(), []Health{{Name: "a"}})
 		})
-		time.Sleep(2 * time.Minute)
-		f.want("health", f.health(), []Health{{Name: "a", Kind: "new"}})
-		f.want("changes", f.seen(), []string{"0s a running", "1m0s a running"})
 	})
 }
 
