@@ -196,7 +196,7 @@ func TestStopDrains(t *testing.T) {
 		"late":    {time.Millisecond, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			door := slowDoor{arrived: make(chan struct{}, 1), let: make(chan struct{})}
+			door := slowDoor{arrived: make(chan struct{}, 1), let: make(chan struct{}, 1)}
 			r := run(t, &front{door: door}, ServeOptions{Drain: c.drain})
 			client := newClient(t)
 			answer := make(chan error, 1)
