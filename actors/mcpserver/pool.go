@@ -57,25 +57,28 @@ func (k key) name() string {
 type pool struct {
 	Config
 	servers map[key]*entry
-	retired map[string]*status // the last words of servers whose actor is gone, by server
+	retired map[string]*status // the last words of declared servers whose actor is gone, by server
 }
 
 type entry struct {
 	ref    actorkit.Ref
 	status *board
+	queue  []demand // came while the actor was ending; the next one gets them
 }
 
 // Receive implements actorkit.Actor.
 func (p *pool) Receive(c *actorkit.Context, msg any) {
 	switch m := msg.(type) {
 	case *protocol.Acquire:
-		p.acquire(c, m, c.Replier())
+		p.acquire(c, demand{m, c.Replier(), c.Self()})
+	case demand: // came back from an actor that ended
+		p.acquire(c, m)
 	case *registryv1.EpochPublished:
 		p.retire()
 	case *protocol.Revoked:
 		p.revoked(m)
 	case actorkit.ChildStopped:
-		p.ended(m)
+		p.ended(c, m)
 	case *poolv1.ListServers:
 		c.Reply(p.list())
 	case *poolv1.ProbeServer:
@@ -87,7 +90,7 @@ func (p *pool) Receive(c *actorkit.Context, msg any) {
 	}
 }
 
-func (p *pool) acquire(c *actorkit.Context, m *protocol.Acquire, reply actorkit.Replier) {
+func (p *pool) acquire(c *actorkit.Context, m demand) {
 	k := key{server: m.Server, definition: protocol.ServerDefinition(m.Config)}
 	if m.Config.Isolation == capability.IsolationSession {
 		k.session = m.Session
@@ -95,21 +98,24 @@ func (p *pool) acquire(c *actorkit.Context, m *protocol.Acquire, reply actorkit.
 	e := p.servers[k]
 	if e == nil {
 		if len(p.servers) >= maxConnections {
-			reply.Reply(vakerr.New(vakerr.TooMany, "%d connections to servers are open already", maxConnections).
+			m.reply.Reply(vakerr.New(vakerr.TooMany, "%d connections to servers are open already", maxConnections).
 				WithRemedy("set isolation = \"shared\" where a server allows it, or a shorter idle_ttl"))
 			return
 		}
 		status := &board{}
 		ref, err := c.Spawn(k.name(), serverProps(p.Config, k, m.Config, status, c.Self()))
 		if err != nil {
-			reply.Reply(err)
+			m.reply.Reply(err)
 			return
 		}
-		e = &entry{ref, status}
+		e = &entry{ref: ref, status: status}
 		p.servers[k] = e
 	}
-	if err := e.ref.Tell(demand{m, reply}); err != nil {
-		reply.Reply(err)
+	switch err := e.ref.Tell(m); {
+	case vakerr.CodeOf(err) == vakerr.ActorStopped: // it is ending, and we have not heard of it yet
+		e.queue = append(e.queue, m)
+	case err != nil:
+		m.reply.Reply(err)
 	}
 }
 
@@ -120,6 +126,11 @@ func (p *pool) retire() {
 		c, ok := set.Get(capability.ID{Kind: capability.KindMCP, Name: k.server})
 		if !ok || protocol.ServerDefinition(c.Config.(*capability.Server)) != k.definition {
 			_ = e.ref.Tell(retire{})
+		}
+	}
+	for name := range p.retired {
+		if _, err := p.declared(name); err != nil {
+			delete(p.retired, name)
 		}
 	}
 }
@@ -137,15 +148,22 @@ func (p *pool) revoked(m *protocol.Revoked) {
 	}
 }
 
-func (p *pool) ended(m actorkit.ChildStopped) {
+func (p *pool) ended(c *actorkit.Context, m actorkit.ChildStopped) {
 	for k, e := range p.servers {
-		if e.ref == m.Child {
+		if e.ref != m.Child {
+			continue
+		}
+		delete(p.servers, k)
+		if _, err := p.declared(k.server); err == nil {
 			if s := e.status.load(); s != nil {
 				s.state = "cold"
 				p.retired[k.server] = s
 			}
-			delete(p.servers, k)
 		}
+		for _, d := range e.queue {
+			p.acquire(c, d)
+		}
+		return
 	}
 }
 

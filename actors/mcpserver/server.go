@@ -46,6 +46,7 @@ type (
 	demand struct {
 		*protocol.Acquire
 		reply actorkit.Replier
+		pool  actorkit.Ref
 	}
 	// retire ends the actor when nothing runs any more.
 	retire struct{}
@@ -73,6 +74,13 @@ type (
 	changed struct{ generation uint64 }
 	ticked  struct{}
 )
+
+// Undelivered implements actorkit.Undelivered: the actor that ended has not seen the demand, so another one gets it.
+func (d demand) Undelivered(why error) {
+	if d.pool.Tell(d) != nil {
+		d.reply.Reply(why)
+	}
+}
 
 // released says that a lease ended. There are no more of them than leases, so it never waits for room.
 type released struct {
@@ -132,8 +140,8 @@ func (s *server) step(c *actorkit.Context, event lifecycle.ServerEvent) {
 	}
 	s.schedule(c)
 	s.show()
-	if s.retiring && s.idle() {
-		c.StopSelf()
+	if s.retiring && s.idle() || s.key.session != "" && s.machine.Phase() == lifecycle.Idle {
+		c.StopSelf() // of the many that sessions have for themselves, only those in use stay
 	}
 }
 

@@ -68,7 +68,16 @@ type Command struct {
 // command is a message on its way to a session, with its answer.
 type command struct {
 	Command
-	reply actorkit.Replier
+	reply     actorkit.Replier
+	directory actorkit.Ref
+}
+
+// Undelivered implements actorkit.Undelivered: a session that ended has not begun with the command, so its next
+// activation gets it.
+func (m command) Undelivered(why error) {
+	if m.directory.Tell(m) != nil {
+		m.reply.Reply(why)
+	}
 }
 
 // Shard says which of n directories is responsible for a session.

@@ -62,7 +62,9 @@ func (d *directory) Receive(c *actorkit.Context, msg any) {
 			_ = r.ref.Tell(m)
 		}
 	case Command:
-		d.command(c, command{m, c.Replier()})
+		d.command(c, command{m, c.Replier(), c.Self()})
+	case command: // came back from a session that ended
+		d.command(c, m)
 	}
 }
 
@@ -100,7 +102,10 @@ func (d *directory) route(c *actorkit.Context, id string, m command) {
 		r.queue = append(r.queue, m)
 		return
 	}
-	if err := r.ref.Tell(m); err != nil {
+	switch err := r.ref.Tell(m); {
+	case vakerr.CodeOf(err) == vakerr.ActorStopped: // it is ending, and we have not heard of it yet
+		r.leaving, r.queue = true, append(r.queue, m)
+	case err != nil:
 		m.reply.Reply(err)
 	}
 	d.makeRoom(c)

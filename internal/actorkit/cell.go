@@ -240,6 +240,8 @@ func (c *cell) deadLetter(msg any) {
 	switch m := msg.(type) {
 	case *ask:
 		m.settle(stoppedError(c.ref()))
+	case Undelivered:
+		m.Undelivered(stoppedError(c.ref()))
 	case *timer, EffectPanicked:
 		return // the actor's own; nobody else waits for it
 	}

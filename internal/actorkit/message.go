@@ -13,6 +13,11 @@ import (
 // It is for the few that withdraw work (revocation, cancellation): their number must be bounded by the sender.
 type Control interface{ ControlMessage() }
 
+// Undelivered is a message that wants to know when it was queued and its actor stopped before it was handled: it carries
+// what must not be lost, for instance somebody's Replier. Undelivered is called once, from any goroutine, and must not
+// block.
+type Undelivered interface{ Undelivered(why error) }
+
 // Started is the first message an actor receives. It builds here what New did not; a panic here stops the actor whatever
 // the parent's Strategy says.
 type Started struct{}

@@ -187,6 +187,27 @@ func TestUndeliverableTellIsCounted(t *testing.T) {
 	})
 }
 
+type precious struct{ lost chan error }
+
+func (p precious) Undelivered(why error) { p.lost <- why }
+
+// A message that must not be lost hears that its actor stopped before it.
+func TestUndeliveredIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t)
+		r := spawn(t, s, "r", props(nil))
+		release := blocked(t, r)
+		p := precious{make(chan error, 1)}
+		tell(t, r, p)
+		stopped := make(chan struct{})
+		go func() { defer close(stopped); _ = s.Shutdown(t.Context()) }()
+		synctest.Wait()
+		release()
+		wantCode(t, <-p.lost, vakerr.ActorStopped)
+		<-stopped
+	})
+}
+
 // Actors that block against the rules do not keep others from running, and the workers they needed go away.
 func TestWorkersAreElastic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/policy"
@@ -116,7 +117,8 @@ func parseObject(name string, arguments json.RawMessage) (json.RawMessage, *vake
 	if text == "" || text == "null" {
 		return json.RawMessage(`{}`), nil
 	}
-	if text[0] != '{' || !json.Valid([]byte(text)) {
+	// JSON of another encoding than UTF-8 is none; what reads it would put other characters in its place.
+	if text[0] != '{' || !json.Valid([]byte(text)) || !utf8.ValidString(text) {
 		return nil, vakerr.New(vakerr.InvalidArguments, "the arguments of %s are no JSON object", shown(name)).
 			WithRemedy("send an object that fits the tool's input schema, {} for none")
 	}

@@ -88,10 +88,11 @@ func TestSessionsShareAConnection(t *testing.T) {
 	wantChildren(t, 1, "the calls of 50 sessions")
 }
 
-// With isolation = "session" each session has a server of its own, and no other's state.
+// V43, V109: with isolation = "session" each session has a server of its own, and no other's state; while it is idle it
+// has none.
 func TestIsolatedSessions(t *testing.T) {
 	w := newWorld(t, nil)
-	s := w.fault("s", nil, `isolation = "session"`)
+	s := w.fault("s", nil, `isolation = "session"`, `idle_ttl = "1s"`)
 	w.write("vak.toml", toml(s.config))
 	for _, a := range w.openMany(5) {
 		u := a.begin()
@@ -102,6 +103,10 @@ func TestIsolatedSessions(t *testing.T) {
 		t.Errorf("5 sessions started the server %d times", n)
 	}
 	wantChildren(t, 5, "the calls of 5 isolated sessions")
+	eventually(t, "idle sessions keep no connection", func() bool {
+		state := w.state("s")
+		return len(children(t)) == 0 && state.GetState() == "cold" && state.GetConnections() == 0
+	})
 }
 
 // V40, V42, V83: however many want a server that does not run, it is started once.

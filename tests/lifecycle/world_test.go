@@ -241,3 +241,9 @@ func refused(t testing.TB, err error, code vakerr.Code, tells ...string) {
 }
 
 func hostOptions() host.Options { return host.Options{} }
+
+// logs are the last words of a server.
+func (w *world) logs(server string) *poolv1.GetServerLogsResult {
+	w.Helper()
+	return ask[*poolv1.GetServerLogsResult](w, &poolv1.GetServerLogs{Name: server})
+}
