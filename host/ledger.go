@@ -63,6 +63,12 @@ func (h history) Search(ctx context.Context, c op.Call, query string, limit int)
 
 const defaultEntries = 200
 
+// flush returns when everything that was recorded before is durable, so that a reader sees what it has caused. Writes are
+// committed in order: one that does nothing is a barrier.
+func (h *Host) flush(ctx context.Context, tenant string) error {
+	return h.commit.Commit(ctx, ledger.Put{Tenant: tenant, Key: "host.barrier"}).Err
+}
+
 func (h *Host) readLedger(ctx context.Context, tenant string, m *ledgerv1.ReadLedger) (*ledgerv1.ReadLedgerResult, error) {
 	from, limit := max(m.GetFromSeq(), 1), int(m.GetLimit())
 	if limit == 0 {
@@ -72,7 +78,11 @@ func (h *Host) readLedger(ctx context.Context, tenant string, m *ledgerv1.ReadLe
 	if err := ledger.ValidateSessionID(id); err != nil {
 		return nil, err
 	}
-	if _, err := h.store.Session(ctx, tenant, id); err != nil {
+	if err := h.flush(ctx, tenant); err != nil {
+		return nil, err
+	}
+	info, err := h.store.Session(ctx, tenant, id)
+	if err != nil {
 		return nil, err
 	}
 	entries, err := h.store.Read(ctx, tenant, id, from, limit)
@@ -86,7 +96,7 @@ func (h *Host) readLedger(ctx context.Context, tenant string, m *ledgerv1.ReadLe
 			Hash: e.Hash[:], Prev: e.Prev[:], Operation: e.Operation,
 		})
 	}
-	if len(entries) > 0 {
+	if len(entries) > 0 && entries[len(entries)-1].Seq < info.Head.Seq {
 		result.NextSeq = entries[len(entries)-1].Seq + 1
 	}
 	return result, nil
@@ -96,6 +106,9 @@ func (h *Host) readLedger(ctx context.Context, tenant string, m *ledgerv1.ReadLe
 const maxFaults = 100
 
 func (h *Host) verifyLedger(ctx context.Context, tenant string, m *ledgerv1.VerifyLedger) (*ledgerv1.VerifyLedgerResult, error) {
+	if err := h.flush(ctx, tenant); err != nil {
+		return nil, err
+	}
 	result := &ledgerv1.VerifyLedgerResult{}
 	if m.GetSessionId() != "" {
 		id := ledger.SessionID(m.GetSessionId())

@@ -72,9 +72,9 @@ func (a *app) printSessions(r *sessionv1.ListSessionsResult) error {
 	if a.json {
 		return printJSON(a.out, map[string]any{"sessions": views, "next": r.GetNext()})
 	}
-	rows := [][]string{{"SESSION", "STATE", "CHANNEL", "EPOCH", "ENTRIES", "LAST"}}
+	rows := [][]string{{"SESSION", "STATE", "CHANNEL", "ENTRIES", "LAST"}}
 	for _, v := range views {
-		rows = append(rows, []string{v.Session, v.State, v.Channel, strconv.FormatUint(v.Epoch, 10), strconv.FormatUint(v.Head, 10), v.Last})
+		rows = append(rows, []string{v.Session, v.State, v.Channel, strconv.FormatUint(v.Head, 10), v.Last})
 	}
 	table(a.out, rows)
 	if r.GetNext() != "" {

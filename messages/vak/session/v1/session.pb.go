@@ -183,7 +183,8 @@ type Session struct {
 	Channel string `protobuf:"bytes,3,opt,name=channel,proto3" json:"channel,omitempty"`
 	// live, passivated or closed.
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
-	// Epoch its last turn was bound to; 0 before the first turn.
+	// Epoch its last turn was bound to; 0 before the first turn and while the session is not asked itself (in lists, and
+	// while it is passivated).
 	Epoch uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Sequence of its last ledger entry.
 	Head uint64 `protobuf:"varint,6,opt,name=head,proto3" json:"head,omitempty"`
