@@ -40,7 +40,8 @@ type caller struct {
 	effect actorkit.Effect
 }
 
-type ended struct{ outcome dispatch.Outcome }
+// ended tells a call's actor that the session knows the outcome.
+type ended struct{}
 
 // Receive implements actorkit.Actor.
 func (r *caller) Receive(c *actorkit.Context, msg any) {
@@ -52,10 +53,11 @@ func (r *caller) Receive(c *actorkit.Context, msg any) {
 			r.effect.Cancel(m.cause)
 		}
 	case ended:
-		r.end(c, m.outcome)
+		c.StopSelf()
 	case actorkit.EffectPanicked:
-		r.end(c, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call failed inside this program").
-			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)})
+		c.Tell(r.session, finished{r.call.ID, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call failed inside this program").
+			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)}})
+		c.StopSelf()
 	}
 }
 
@@ -75,11 +77,8 @@ func (r *caller) start(c *actorkit.Context) {
 			defer context.AfterFunc(r.asker, func() { giveUp(context.Cause(r.asker)) })()
 			ctx = given
 		}
-		return ended{r.pipeline.Run(ctx, r.call, target, refusal, record)}
+		// A session that is gone by now has told the asker.
+		_ = r.session.Tell(finished{r.call.ID, r.pipeline.Run(ctx, r.call, target, refusal, record)})
+		return ended{}
 	})
-}
-
-func (r *caller) end(c *actorkit.Context, outcome dispatch.Outcome) {
-	c.Tell(r.session, finished{r.call.ID, outcome})
-	c.StopSelf()
 }

@@ -80,7 +80,8 @@ func (s *session) openBurst(c *actorkit.Context, by command) bool {
 		id: s.life.Turn(), admission: a, offer: offer, format: turn.FormatMCP,
 		discovery: dispatch.NewDiscovery(offer.Surface.Loaded),
 	}
-	s.recordTurn(c, turnBound{turn: s.bound})
+	_, bodies := s.turnBegan(turnBound{turn: s.bound})
+	s.append(c, false, s.orFail(c), bodies...)
 	return true
 }
 
@@ -99,8 +100,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 		timeout: time.Duration(m.GetTimeoutMs()) * time.Millisecond,
 	}))
 	if err != nil {
-		s.finish(c)
-		by.reply.Reply(err)
+		s.answer(c, by.reply, err, s.finish(nil)...)
 		return
 	}
 	if s.calls == nil {
@@ -134,9 +134,15 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 			s.bound.misread = append(s.bound.misread, m.outcome.Tool)
 		}
 	}
-	result.Promoted, result.PromotedJson = s.promote(c, m.outcome.Result.Promote)
-	s.finish(c)
-	call.reply.Reply(result)
+	var bodies []ledger.Body
+	if m.outcome.Entry != nil {
+		bodies = append(bodies, m.outcome.Entry)
+	}
+	result.Promoted, result.PromotedJson = s.promote(m.outcome.Result.Promote)
+	if len(result.Promoted) > 0 {
+		bodies = append(bodies, ledger.ToolsLoaded{Turn: s.bound.id, Tools: result.Promoted})
+	}
+	s.answer(c, call.reply, result, s.finish(bodies)...)
 }
 
 func asError(e *vakerr.Error) error {
@@ -146,15 +152,16 @@ func asError(e *vakerr.Error) error {
 	return e
 }
 
-// finish notes the end of a call; the last one of a burst ends its turn.
-func (s *session) finish(c *actorkit.Context) {
+// finish notes the end of a call, of which the ledger says bodies; the last one of a burst ends its turn.
+func (s *session) finish(bodies []ledger.Body) []ledger.Body {
 	burst := s.life.Turn()
 	life, ended := s.life.Finished()
 	s.life = life
 	if ended {
 		s.bound = nil
-		s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: burst})
+		bodies = append(bodies, ledger.TurnEnded{Turn: burst})
 	}
+	return bodies
 }
 
 // callEnded settles a call whose actor failed: it says nothing any more. The outcome of one that ended in order is on its

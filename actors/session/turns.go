@@ -125,19 +125,17 @@ func (s *session) onBound(c *actorkit.Context, m turnBound) {
 		return
 	}
 	s.bound = m.turn
-	delta := s.recordTurn(c, m)
-	if m.begin != nil {
-		m.turn.reply.Reply(s.begun(m, delta))
-	}
+	delta, bodies := s.turnBegan(m)
+	s.answer(c, m.turn.reply, s.begun(m, delta), bodies...)
 	m.turn.reply = actorkit.Replier{}
 	s.resume(c)
 }
 
-// recordTurn appends what begins a turn: the change since the last one, the interface where it is new, the turn itself.
-func (s *session) recordTurn(c *actorkit.Context, m turnBound) capability.Delta {
+// turnBegan is what the ledger says of the begin of a turn: the change since the last one, the interface where it is new,
+// the turn itself. It returns the change, too.
+func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledger.Body) {
 	a := m.turn.admission
-	var bodies []ledger.Body
-	delta := s.delta(a)
+	delta = s.delta(a)
 	if s.memory.turns && s.memory.told != a.Epoch {
 		bodies = append(bodies, ledger.EpochChanged{From: s.memory.told, To: a.Epoch, SetDigest: a.Digest, Delta: delta})
 	}
@@ -163,9 +161,8 @@ func (s *session) recordTurn(c *actorkit.Context, m turnBound) capability.Delta 
 			Turn: m.turn.id, Command: m.from, Digest: capability.ContentDigest([]byte(m.prompt)),
 		})
 	}
-	s.append(c, false, s.orFail(c), bodies...)
 	s.memory.told, s.memory.turns = a.Epoch, true
-	return delta
+	return delta, bodies
 }
 
 // Bounds of what a session keeps of interfaces: one above the first is known by its digest alone.
@@ -216,12 +213,11 @@ func (s *session) endTurn(c *actorkit.Context, m *sessionv1.EndTurn, by command)
 	misread := s.bound.misread
 	s.bound = nil
 	s.cancelCalls(c, vakerr.New(vakerr.TurnEnded, "turn %s ended before the call", m.GetTurnId()), nil)
-	s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: m.GetTurnId()})
-	by.reply.Reply(&sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread})
+	s.answer(c, by.reply, &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ledger.TurnEnded{Turn: m.GetTurnId()})
 }
 
 // promote loads what a search found for the rest of the session, and renders it in the turn's form.
-func (s *session) promote(c *actorkit.Context, names []string) (added []string, definitions json.RawMessage) {
+func (s *session) promote(names []string) (added []string, definitions json.RawMessage) {
 	b := s.bound
 	if b == nil || len(names) == 0 {
 		return nil, nil
@@ -232,7 +228,6 @@ func (s *session) promote(c *actorkit.Context, names []string) (added []string, 
 	}
 	b.discovery.Load(added...)
 	s.memory.loaded = append(slices.Clone(s.memory.loaded), added...)
-	s.append(c, false, s.orFail(c), ledger.ToolsLoaded{Turn: b.id, Tools: added})
 	definitions, err := turn.Render(b.format, b.admission.Admitted, turn.Surface{Loaded: added})
 	if err != nil {
 		return added, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// Recorder writes what becomes of a call into its session's ledger, in order.
+// Recorder writes what happens in a call into its session's ledger, in order. How the call ended is in its Outcome.
 type Recorder interface {
 	// Record notes body. When durable is set it returns after body, and all that was noted before it, is on the disk.
 	Record(ctx context.Context, body ledger.Body, durable bool) error
@@ -60,6 +60,10 @@ type Outcome struct {
 	Refusal  *vakerr.Error
 	Tool     string // the tool that ran or would have; empty when the name did not resolve
 	Repaired string // how the address was mended; empty when it was exact
+
+	// Entry is what the ledger says of the end of the call. Whoever made the call records it, together with what else
+	// ends then.
+	Entry ledger.Body
 }
 
 // Resolve is the first stage. It is pure and takes microseconds, so that whoever starts the call knows what it is about.
@@ -280,9 +284,7 @@ func (r *run) refuse(ctx context.Context, err error) Outcome {
 		body.Capability = r.subject()
 		out.Tool, out.Repaired = r.target.Tool.ID.Name, r.repaired()
 	}
-	if err := r.rec.Record(context.WithoutCancel(ctx), body, false); err != nil {
-		out.Refusal = vakerr.From(err)
-	}
+	out.Entry = body
 	return out
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"time"
@@ -115,8 +114,29 @@ func checkBody(raw json.RawMessage) error {
 	if len(raw) == 0 || raw[0] != '{' || !utf8.Valid(raw) {
 		return vakerr.New(vakerr.InvalidRequest, "an entry body is not a JSON object in UTF-8")
 	}
-	if canonical, err := json.Marshal(raw); err != nil || !bytes.Equal(canonical, raw) {
-		return vakerr.New(vakerr.InvalidRequest, "an entry body is not JSON as json.Marshal spells it").WithCause(err)
+	if !json.Valid(raw) || !spelledAsMarshal(raw) {
+		return vakerr.New(vakerr.InvalidRequest, "an entry body is not JSON as json.Marshal spells it")
 	}
 	return nil
+}
+
+// spelledAsMarshal reports whether json.Marshal would leave valid JSON as it is: without space between tokens, and with
+// what HTML or JavaScript could take for its own (<, >, &, U+2028, U+2029) escaped.
+func spelledAsMarshal(raw []byte) bool {
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '<' || c == '>' || c == '&':
+			return false
+		case c == 0xe2 && i+2 < len(raw) && raw[i+1] == 0x80 && raw[i+2]&^1 == 0xa8:
+			return false
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++ // what it escapes is not the end
+		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			return false
+		}
+	}
+	return true
 }
