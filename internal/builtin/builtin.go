@@ -32,7 +32,7 @@ type Config struct {
 }
 
 // Servers is the pool of MCP servers. It is called from the goroutine of a call and may block until ctx ends: both methods
-// are demand, and may start a server. What they return is already redacted.
+// are demand, and may start a server. Catalogs and errors come without the server's secrets.
 type Servers interface {
 	// List returns a server's catalog, sorted by name, without the tools that its own lists disable.
 	List(ctx context.Context, c op.Call, server string) ([]capability.ObservedTool, error)

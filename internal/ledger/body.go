@@ -8,7 +8,7 @@ import (
 )
 
 // Body is the content of an entry; its type belongs to the kind. Digests are lower-case hex SHA-256. Arguments and
-// results arrive redacted and bounded: what is written here is never taken back.
+// results arrive as they were sent and bounded: what is written here is never taken back.
 type Body interface {
 	// Kind is the kind of the entries that hold this body.
 	Kind() Kind

@@ -12,7 +12,8 @@
 //     of the connection fails that connection; one that passes a bound of a call fails that call.
 //   - A death is noticed at once and fails the calls in flight: vakerr.OutcomeUnknown for a tool call that may have run,
 //     vakerr.ServerDied for everything that has no effect or was never sent.
-//   - No text of a server leaves this package with the value of a secret of its Spec in it; see Redactor.
+//   - No text of a server but the results of its calls leaves this package with the value of a secret of its Spec in it; see
+//     Redactor. A result passes as it came: short values are ordinary words, and replacing them would falsify answers.
 //   - Nothing calls back into a Conn from its read loop: Handlers only post.
 //
 // Below a stdio connection lies childproc, which owns the process; between them runs mcp-go's transport on pipes of ours:
