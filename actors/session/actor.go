@@ -46,6 +46,7 @@ type session struct {
 type inFlight struct {
 	ref   actorkit.Ref
 	reply actorkit.Replier
+	bound *boundTurn // that it belongs to, which may have ended
 }
 
 // Receive implements actorkit.Actor.

@@ -106,7 +106,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 	if s.calls == nil {
 		s.calls = make(map[string]*inFlight)
 	}
-	s.calls[id] = &inFlight{ref, by.reply}
+	s.calls[id] = &inFlight{ref, by.reply, s.bound}
 }
 
 // finished is the outcome of a call. There is one a call, so it never waits for room.
@@ -125,14 +125,11 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	}
 	delete(s.calls, m.id)
 	result := &sessionv1.DispatchResult{
-		CallId: m.id, ResultJson: m.outcome.Result.Content, Failed: m.outcome.Result.IsError,
+		CallId: m.id, Epoch: uint64(call.bound.admission.Epoch), ResultJson: m.outcome.Result.Content, Failed: m.outcome.Result.IsError,
 		Refusal: wire.Refusal(asError(m.outcome.Refusal)), Repaired: m.outcome.Repaired,
 	}
-	if s.bound != nil {
-		result.Epoch = uint64(s.bound.admission.Epoch)
-		if m.outcome.Refusal == nil && s.bound.offer.Surface.Misread(m.outcome.Tool) {
-			s.bound.misread = append(s.bound.misread, m.outcome.Tool)
-		}
+	if m.outcome.Refusal == nil && call.bound.offer.Surface.Misread(m.outcome.Tool) {
+		call.bound.misread = append(call.bound.misread, m.outcome.Tool)
 	}
 	var bodies []ledger.Body
 	if m.outcome.Entry != nil {
