@@ -211,13 +211,11 @@ func (r *run) checkArguments() error {
 	return r.Schemas.Get(r.target.Observed.InputSchema).CheckArguments(r.target.Server+"/"+r.target.ServerTool, r.target.ServerArguments)
 }
 
-// permit asks the permission engine in force now about the final arguments.
+// permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts.
 func (r *run) permit() error {
-	engine := r.Gate.View().Policy.Engine
-	for _, req := range r.requests(r.target) {
-		if refused := engine.Decide(req).Refusal(req); refused != nil {
-			return refused
-		}
+	decision, about := r.Gate.View().Policy.Engine.DecideAll(r.requests(r.target))
+	if refused := decision.Refusal(about); refused != nil {
+		return refused
 	}
 	return nil
 }
