@@ -98,6 +98,7 @@ func (r *reconciler) Receive(c *actorkit.Context, msg any) {
 		r.hinted = actorkit.Timer{}
 		r.pass(c)
 	case protocol.Hint:
+		c.Log().Debug("a pass is asked for", slog.String("reason", m.Reason))
 		r.hint(c)
 	case protocol.Freshen, *registryv1.Reload:
 		r.waiting = append(r.waiting, c.Replier())
