@@ -75,7 +75,7 @@ type Server struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name under [mcp.servers].
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// cold, starting, ready, idle, backing-off or stopping.
+	// cold, idle, starting, ready, draining, stopping or backing-off.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Process id of a running child; 0 for none or a remote one.
 	Pid int64 `protobuf:"varint,3,opt,name=pid,proto3" json:"pid,omitempty"`

@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// EpochPublished says that a new epoch is current. Sender: the registry. Receivers: sessions, pool. No reply. Readers load
-// the set itself from the shared snapshot; a lost message costs nothing.
+// EpochPublished says that a new epoch is current. Sender: the registry. Receivers: the pool; fronts are told that there is
+// news. No reply. Readers load the set itself from the gate; a lost message costs nothing.
 type EpochPublished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant.
@@ -90,7 +90,7 @@ func (x *EpochPublished) GetDigest() string {
 }
 
 // CapabilityRevoked says that a capability may not be used any more. It is in force at every gate before it is sent.
-// Sender: the registry. Receivers: sessions. No reply.
+// Sender: the registry. Receivers: sessions, pool. No reply.
 type CapabilityRevoked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant.

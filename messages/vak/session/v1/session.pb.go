@@ -31,7 +31,8 @@ type OpenSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Wanted id, 1-128 of [A-Za-z0-9._-]; empty asks for a new one. An open session of that id is returned as it is.
+	// Wanted id, 1-128 of [A-Za-z0-9._:@+=~-], beginning with a letter or digit; empty asks for a new one. An open session of
+	// that id is returned as it is.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Channel whose policy rules what the session sees; empty means "api".
 	Channel string `protobuf:"bytes,3,opt,name=channel,proto3" json:"channel,omitempty"`
@@ -39,7 +40,7 @@ type OpenSession struct {
 	Attended bool `protobuf:"varint,4,opt,name=attended,proto3" json:"attended,omitempty"`
 	// Direct-write paths relative to the workspace; when any is given, write and edit may touch nothing else.
 	WritePaths []string `protobuf:"bytes,5,rep,name=write_paths,json=writePaths,proto3" json:"write_paths,omitempty"`
-	// Free words for operators, at most 16 entries of 256 bytes.
+	// Free words for operators, at most 16 entries; a value is printable ASCII of at most 1024 bytes.
 	Attributes    map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
