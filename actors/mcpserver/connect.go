@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/childproc"
@@ -29,7 +30,9 @@ type Connector struct {
 // connection is a live one.
 type connection struct {
 	*mcpio.Conn
-	notes []string
+	notes   []string
+	pid     int // 0 over HTTP
+	started time.Time
 }
 
 var _ protocol.Connection = (*connection)(nil)
@@ -39,6 +42,12 @@ type Noted interface{ Notes() []string }
 
 // Notes says which tools were left out or repaired, and why.
 func (c *connection) Notes() []string { return c.notes }
+
+// lastWords are the end of what the server wrote to stderr, and the last lines it wrote that were no frames.
+func (c *connection) lastWords() (stderr string, junk []string) {
+	now := c.Info()
+	return now.StderrTail, now.Junk.Last
+}
 
 // CallTool implements protocol.Connection.
 func (c *connection) CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
@@ -55,7 +64,8 @@ func (k Connector) connect(ctx context.Context, name string, s *capability.Serve
 	if err != nil {
 		return nil, nil, err
 	}
-	return &connection{conn, notes(catalog)}, observed(catalog), nil
+	info := conn.Info()
+	return &connection{conn, notes(catalog), info.PID, info.Started}, observed(catalog), nil
 }
 
 func notes(c mcpio.Catalog) []string {

@@ -34,7 +34,10 @@ func Props(c Config) actorkit.Props {
 	return actorkit.Props{
 		Kind: "pool", Mailbox: 1 << 14, Supervisor: nil,
 		New: func() actorkit.Actor {
-			return &pool{Config: c, servers: make(map[key]*entry), retired: make(map[string]*status)}
+			return &pool{
+				Config: c, servers: make(map[key]*entry), retired: make(map[string]*status),
+				definitions: make(map[*capability.Server]string),
+			}
 		},
 	}
 }
@@ -58,6 +61,8 @@ type pool struct {
 	Config
 	servers map[key]*entry
 	retired map[string]*status // the last words of declared servers whose actor is gone, by server
+
+	definitions map[*capability.Server]string // see definition
 }
 
 type entry struct {
@@ -91,7 +96,7 @@ func (p *pool) Receive(c *actorkit.Context, msg any) {
 }
 
 func (p *pool) acquire(c *actorkit.Context, m demand) {
-	k := key{server: m.Server, definition: protocol.ServerDefinition(m.Config)}
+	k := key{server: m.Server, definition: p.definition(m.Config)}
 	if m.Config.Isolation == capability.IsolationSession {
 		k.session = m.Session
 	}
@@ -119,12 +124,23 @@ func (p *pool) acquire(c *actorkit.Context, m demand) {
 	}
 }
 
+// definition is protocol.ServerDefinition, computed once for each configuration of the current epoch.
+func (p *pool) definition(s *capability.Server) string {
+	d, known := p.definitions[s]
+	if !known {
+		d = protocol.ServerDefinition(s)
+		p.definitions[s] = d
+	}
+	return d
+}
+
 // retire lets go of connections whose server is not declared any more, or differently: what runs may finish.
 func (p *pool) retire() {
+	clear(p.definitions)
 	set := p.Gate.View().Snapshot.Set
 	for k, e := range p.servers {
 		c, ok := set.Get(capability.ID{Kind: capability.KindMCP, Name: k.server})
-		if !ok || protocol.ServerDefinition(c.Config.(*capability.Server)) != k.definition {
+		if !ok || p.definition(c.Config.(*capability.Server)) != k.definition {
 			_ = e.ref.Tell(retire{})
 		}
 	}
@@ -135,7 +151,8 @@ func (p *pool) retire() {
 	}
 }
 
-// revoked closes the connections of a revoked server; calls in flight may finish unless they are to be cancelled.
+// revoked closes the connections of a revoked server once their calls have ended. Those that are to be cancelled are
+// cancelled by their sessions, which can say why; a connection that was torn down under them could not.
 func (p *pool) revoked(m *protocol.Revoked) {
 	id, err := capability.ParseID(m.GetId())
 	if err != nil || id.Kind != capability.KindMCP {
@@ -143,7 +160,7 @@ func (p *pool) revoked(m *protocol.Revoked) {
 	}
 	for k, e := range p.servers {
 		if k.server == id.Name {
-			_ = e.ref.Tell(halt{reason: "it was revoked", drain: !m.GetCancelRunning()})
+			_ = e.ref.Tell(halt{reason: "it was revoked", drain: true})
 		}
 	}
 }

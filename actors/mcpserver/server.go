@@ -257,18 +257,16 @@ func (s *server) answer(id lifecycle.DemandID, v any) bool {
 	return reply.Reply(v)
 }
 
-// schedule sets the one timer to when the machine wants to be woken.
+// schedule sets the one timer to when the machine wants to be woken. One that will be due too early stays, as every call
+// puts the time off: the tick finds nothing to do, and sets the next.
 func (s *server) schedule(c *actorkit.Context) {
 	at, wanted := s.machine.Wake()
-	if wanted && at.Equal(s.due) {
+	if !wanted || !s.due.IsZero() && !at.Before(s.due) {
 		return
 	}
 	s.timer.Stop()
-	s.timer, s.due = actorkit.Timer{}, time.Time{}
-	if wanted {
-		s.due = at
-		s.timer = c.After(at.Sub(c.Now()), ticked{})
-	}
+	s.due = at
+	s.timer = c.After(at.Sub(c.Now()), ticked{})
 }
 
 // reason is the public text of a failure; empty for none.
@@ -307,13 +305,8 @@ func (s *server) show() {
 	if before := s.board.current.Load(); before != nil {
 		st.stderr = before.stderr
 	}
-	if conn := s.conn; conn != nil {
-		info := conn.Info()
-		st.pid, st.started = info.PID, info.Started
-		st.stderr = func() (string, []string) {
-			now := conn.Info()
-			return now.StderrTail, now.Junk.Last
-		}
+	if s.conn != nil {
+		st.pid, st.started, st.stderr = s.conn.pid, s.conn.started, s.conn.lastWords
 	}
 	s.board.current.Store(st)
 }
