@@ -19,6 +19,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -66,7 +67,7 @@ func (s *Store) Spill(r op.Result, limit int, now time.Time) (op.Result, error) 
 		return r, err
 	}
 	said := fmt.Sprintf("The result has %d bytes and was put into the file %s, where it stays for a while. It begins with:\n\n%s",
-		len(text), name, preview(text))
+		len(text), name, strings.ToValidUTF8(phrase.Cut(string(text), previewBytes), ""))
 	replaced := op.Text(said)
 	if r.IsError {
 		replaced = op.ErrorText(said)
@@ -101,13 +102,6 @@ func readable(content json.RawMessage) (text []byte, suffix string) {
 		return content, ".json"
 	}
 	return indented.Bytes(), ".json"
-}
-
-func preview(text []byte) string {
-	if len(text) > previewBytes {
-		return strings.ToValidUTF8(string(text[:previewBytes]), "") + "…"
-	}
-	return strings.ToValidUTF8(string(text), "")
 }
 
 func (s *Store) keep(name string, text []byte, now time.Time) error {

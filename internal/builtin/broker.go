@@ -3,17 +3,19 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/schema"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// listedDescription is how many characters of a tool's description a list shows.
-const listedDescription = 90
+const (
+	listedDescription = 90 // characters of a tool's description that a list shows
+	maxListed         = 60 // names in an error
+)
 
 // brokerServes is what a server serves that does not say.
 var brokerServes = capability.ParseDomains(string(capability.LiveData), string(capability.Web))
@@ -79,13 +81,13 @@ func namesOf(b op.Bound) string {
 func admitted(b op.Bound, server string) (*capability.Capability, error) {
 	if server == "" {
 		return nil, vakerr.New(vakerr.InvalidArguments, "server is missing").
-			WithRemedy("name one of the servers: %s", enumerate(b.ServerNames()))
+			WithRemedy("name one of the servers: %s", phrase.List(b.ServerNames(), maxListed))
 	}
 	if c, ok := b.Server(server); ok {
 		return c, nil
 	}
 	return nil, vakerr.New(vakerr.UnknownServer, "there is no server of that name in this turn").
-		WithRemedy("name one of the servers: %s", enumerate(b.ServerNames()))
+		WithRemedy("name one of the servers: %s", phrase.List(b.ServerNames(), maxListed))
 }
 
 // listed is a tool as list shows it.
@@ -197,18 +199,7 @@ func (b *broker) tool(ctx context.Context, c op.Call, server, name string) (*cap
 		names[i] = t.Name
 	}
 	return nil, vakerr.New(vakerr.UnknownTool, "%s has no tool of that name for this turn", server).
-		WithRemedy("call one of its tools: %s", enumerate(names))
-}
-
-func enumerate(names []string) string {
-	const most = 60
-	switch {
-	case len(names) == 0:
-		return "there are none"
-	case len(names) > most:
-		return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
+		WithRemedy("call one of its tools: %s", phrase.List(names, maxListed))
 }
 
 // trim cuts a text to so many characters, the mark of the cut included, and puts it on one line.

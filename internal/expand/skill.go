@@ -7,6 +7,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -33,16 +34,11 @@ func Skill(b op.Bound, name string) (*capability.Capability, error) {
 
 // NotAdmitted is the error for a skill that this turn does not have. It names those that a model may load.
 func NotAdmitted(b op.Bound, name string) error {
-	err := vakerr.New(vakerr.CapabilityNotAdmitted, "skill:%s is not admitted in this turn", short(name))
-	names := b.SkillNames()
-	const most = 40
-	switch {
-	case len(names) == 0:
-		return err.WithRemedy("there are no skills to load")
-	case len(names) > most:
-		return err.WithRemedy("load one of %s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	err := vakerr.New(vakerr.CapabilityNotAdmitted, "skill:%s is not admitted in this turn", phrase.Cut(name, 64))
+	if names := b.SkillNames(); len(names) > 0 {
+		return err.WithRemedy("load one of %s", phrase.List(names, 40))
 	}
-	return err.WithRemedy("load one of %s", strings.Join(names, ", "))
+	return err.WithRemedy("there are no skills to load")
 }
 
 func checkBody(c *capability.Capability, body []byte) error {
@@ -94,11 +90,3 @@ func Wrap(c *capability.Capability, files []string, more bool) string {
 }
 
 var attribute = strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ")
-
-func short(name string) string {
-	const most = 64
-	if len(name) > most {
-		return strings.ToValidUTF8(name[:most], "") + "…"
-	}
-	return name
-}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -26,8 +27,8 @@ func CheckWritePath(paths []string, target string) error {
 			return nil
 		}
 	}
-	return vakerr.New(vakerr.PermissionDenied, "this run may not write %q directly", shorten(clean)).
-		WithRemedy("write below one of the paths of this run: %s", listed(paths))
+	return vakerr.New(vakerr.PermissionDenied, "this run may not write %q directly", phrase.Cut(clean, 200)).
+		WithRemedy("write below one of the paths of this run: %s", phrase.List(paths, 8))
 }
 
 func cleanRelative(p string) (string, bool) {
@@ -36,23 +37,4 @@ func cleanRelative(p string) (string, bool) {
 	}
 	clean := path.Clean(p)
 	return clean, clean != ".." && !strings.HasPrefix(clean, "../")
-}
-
-func listed(paths []string) string {
-	const most = 8
-	switch {
-	case len(paths) == 0:
-		return "there are none"
-	case len(paths) > most:
-		return strings.Join(paths[:most], ", ") + ", …"
-	}
-	return strings.Join(paths, ", ")
-}
-
-func shorten(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

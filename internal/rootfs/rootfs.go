@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -61,11 +62,14 @@ func Relative(folder, p string) (string, error) {
 }
 
 func escapes(p string) error {
-	return vakerr.New(vakerr.PathEscapes, "%q lies outside the workspace", short(p)).
+	return vakerr.New(vakerr.PathEscapes, "%q lies outside the workspace", phrase.Cut(p, maxShown)).
 		WithRemedy("name a path in the workspace, relative to it")
 }
 
-const maxLinks = 40
+const (
+	maxLinks = 40
+	maxShown = 200 // bytes of a path in an error
+)
 
 // Resolve returns where a relative path really leads, with every link in it followed; what does not exist yet is taken as
 // written.
@@ -155,7 +159,7 @@ var errNotRegular = errors.New("not a regular file")
 
 // failure is what a system's error means to whoever named the path.
 func failure(p string, err error) error {
-	p = short(p)
+	p = phrase.Cut(p, maxShown)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return vakerr.New(vakerr.FileNotFound, "there is no %q in the workspace", p).
@@ -174,12 +178,4 @@ func failure(p string, err error) error {
 	}
 	return vakerr.New(vakerr.WorkspaceUnreadable, "the system cannot read or write %q", p).
 		WithRemedy("look for the cause in the daemon's log").WithCause(err)
-}
-
-func short(p string) string {
-	const most = 200
-	if len(p) > most {
-		return strings.ToValidUTF8(p[:most], "") + "…"
-	}
-	return p
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -225,7 +226,7 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 	}
 	if json.Unmarshal(t.Arguments, &in) != nil || in.Name == "" {
 		return t, vakerr.New(vakerr.InvalidArguments, "skill takes the name of one skill").
-			WithRemedy(`use {"name":"…"} with one of: %s`, listed(r.a.SkillNames()))
+			WithRemedy(`use {"name":"…"} with one of: %s`, phrase.List(r.a.SkillNames(), maxListed))
 	}
 	id := capability.ID{Kind: capability.KindSkill, Name: in.Name}
 	c, ok := r.a.Skill(in.Name)
@@ -234,7 +235,7 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 			return t, err
 		}
 		return t, vakerr.New(vakerr.CapabilityNotAdmitted, "there is no skill %s here", shown(in.Name)).
-			WithRemedy("the skills are: %s", listed(r.a.SkillNames()))
+			WithRemedy("the skills are: %s", phrase.List(r.a.SkillNames(), maxListed))
 	}
 	if c.Config.(*capability.Skill).DisableModelInvocation {
 		return t, vakerr.New(vakerr.CapabilityNotAdmitted, "only the user may load the skill %s", shown(in.Name)).

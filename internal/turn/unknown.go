@@ -2,11 +2,11 @@ package turn
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -86,7 +86,7 @@ func (r resolver) noServer(name string) *vakerr.Error {
 		return err
 	}
 	return vakerr.New(vakerr.UnknownServer, "there is no server %s", shown(name)).
-		WithRemedy("the servers are: %s", listed(r.a.ServerNames()))
+		WithRemedy("the servers are: %s", phrase.List(r.a.ServerNames(), maxListed))
 }
 
 func (r resolver) noServerTool(server, tool string) *vakerr.Error {
@@ -98,21 +98,11 @@ func (r resolver) noServerTool(server, tool string) *vakerr.Error {
 	if near := nearest(tool, all); len(all) > maxListed && len(near) > 0 {
 		return e.WithRemedy("the nearest of its %d tools are: %s", len(all), strings.Join(near, ", "))
 	}
-	return e.WithRemedy("its tools are: %s", listed(all))
+	return e.WithRemedy("its tools are: %s", phrase.List(all, maxListed))
 }
 
 // maxListed bounds how many names an error lists.
 const maxListed = 20
-
-func listed(all []string) string {
-	switch {
-	case len(all) == 0:
-		return "none"
-	case len(all) > maxListed:
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:maxListed], ", "), len(all)-maxListed)
-	}
-	return strings.Join(all, ", ")
-}
 
 // nearest returns up to three candidates that a person could have meant by name, the nearest first.
 func nearest(name string, candidates []string) []string {
@@ -127,7 +117,7 @@ func nearest(name string, candidates []string) []string {
 	limit := max(2, len(name)/3)
 	var near []scored
 	for _, c := range candidates {
-		d := editDistance(name, strings.ToLower(c), limit)
+		d := phrase.Distance(name, strings.ToLower(c), limit)
 		if len(name) >= 4 && strings.Contains(strings.ToLower(c), name) {
 			d = min(d, limit)
 		}
@@ -144,32 +134,4 @@ func nearest(name string, candidates []string) []string {
 		best = append(best, s.name)
 	}
 	return best
-}
-
-// editDistance is the Levenshtein distance in bytes, or limit+1 where it is larger than limit.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		best := row[0]
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-			best = min(best, cost)
-		}
-		if best > limit {
-			return limit + 1
-		}
-	}
-	return min(row[len(b)], limit+1)
 }

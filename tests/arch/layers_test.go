@@ -39,6 +39,7 @@ var rooms = map[string]layer{
 	"internal/ledger":    pure,
 	"internal/lifecycle": pure,
 	"internal/op":        pure,
+	"internal/phrase":    pure,
 	"internal/policy":    pure,
 	"internal/schema":    pure,
 	"internal/turn":      pure,
