@@ -39,6 +39,7 @@ type server struct {
 	due      time.Time
 	starts   uint32
 	retiring bool
+	held     []demand // came after the connection died and before everything of it was gone
 }
 
 type (
@@ -125,6 +126,10 @@ func (s *server) Receive(c *actorkit.Context, msg any) {
 }
 
 func (s *server) demand(c *actorkit.Context, m demand) {
+	if s.conn != nil && s.conn.Err() != nil {
+		s.held = append(s.held, m)
+		return
+	}
 	s.retiring = false // a turn that is bound to the older epoch still needs it
 	s.last++
 	s.demands[s.last] = m.reply
@@ -140,7 +145,7 @@ func (s *server) step(c *actorkit.Context, event lifecycle.ServerEvent) {
 	}
 	s.schedule(c)
 	s.show()
-	if s.retiring && s.idle() || s.key.session != "" && s.machine.Phase() == lifecycle.Idle {
+	if len(s.held) == 0 && (s.retiring && s.idle() || s.key.session != "" && s.machine.Phase() == lifecycle.Idle) {
 		c.StopSelf() // of the many that sessions have for themselves, only those in use stay
 	}
 }
@@ -232,9 +237,14 @@ func (s *server) onEnded(c *actorkit.Context, m ended) {
 	s.conn = nil
 	if m.closed {
 		s.step(c, lifecycle.Closed{Generation: m.generation})
-		return
+	} else {
+		s.step(c, lifecycle.Died{Generation: m.generation, Reason: reason(m.err), Random: rand.Float64()})
 	}
-	s.step(c, lifecycle.Died{Generation: m.generation, Reason: reason(m.err), Random: rand.Float64()})
+	held := s.held
+	s.held = nil
+	for _, d := range held {
+		s.demand(c, d)
+	}
 }
 
 func (s *server) grant(c *actorkit.Context, g lifecycle.Grant) {
