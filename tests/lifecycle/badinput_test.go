@@ -15,7 +15,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// V11, V12, V122, V123, V125: unknown names, names of another kind and turns that are over are typed errors, which have no
+// V11, V12, V123, V125: unknown names, names of another kind and turns that are over are typed errors, which have no
 // effect and cost nothing.
 func TestBadCalls(t *testing.T) {
 	w := newWorld(t, map[string]string{
@@ -167,7 +167,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// V5, V98, V125: a server that is missing, exits, hangs, floods or answers garbage fails its own calls with a typed error,
+// V98, V125: a server that is missing, exits, hangs, floods or answers garbage fails its own calls with a typed error,
 // at once, and touches no other.
 func TestBadServersTouchNoOther(t *testing.T) {
 	w := newWorldWith(t, host.Options{}, nil)

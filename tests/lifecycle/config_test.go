@@ -62,7 +62,7 @@ func (l *load) end(t *testing.T) {
 	}
 }
 
-// V1, V39, V94, V95, V96: a server is added to, changed in and removed from vak.toml while another one is called 50 times
+// V1, V94, V95, V96, V213: a server is added to, changed in and removed from vak.toml while another one is called 50 times
 // a second: it can be called within half a second without a restart, the calls of the other all succeed, and from the
 // epoch of the removal on nothing is served.
 func TestServersChangeUnderLoad(t *testing.T) {

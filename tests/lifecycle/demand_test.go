@@ -109,7 +109,7 @@ func TestIsolatedSessions(t *testing.T) {
 	})
 }
 
-// V40, V42, V83: however many want a server that does not run, it is started once.
+// V40, V42: however many want a server that does not run, it is started once.
 func TestConcurrentDemandsStartOne(t *testing.T) {
 	w := newWorld(t, nil)
 	s := w.fault("s", []string{"-slow-start", "100ms"}, "max_in_flight = 100")

@@ -12,7 +12,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// V3, V6, V84, V85, V86, V87, V101, V106, V126: a skill that is edited while sessions live is used at each one's next
+// V3, V84, V85, V86, V87, V101, V106, V126: a skill that is edited while sessions live is used at each one's next
 // turn, told once; a turn in flight keeps its view to its end.
 func TestEditReachesEverySession(t *testing.T) {
 	for name, edit := range map[string]func(w *world, path, text string){"in place": (*world).write, "by rename": (*world).replace} {
@@ -153,7 +153,7 @@ func TestChangeByHint(t *testing.T) {
 	eventually(t, "a hint finds the renamed file", func() bool { return w.epoch() > before })
 }
 
-// V76, V88: passes over a quiet world do not move the epoch, nor do writes that change nothing.
+// V76, V88, V214: passes over a quiet world do not move the epoch, nor do writes that change nothing.
 func TestQuietWorldKeepsItsEpoch(t *testing.T) {
 	files := map[string]string{
 		skillFile("greet"): skill("greet", "Say hello."), "commands/hi.md": "Greet.", "skills/broken/SKILL.md": "no frontmatter",
@@ -188,4 +188,57 @@ func (w *world) passes() uint64 {
 	w.Helper()
 	report, _ := w.report()
 	return report.Loop.Passes
+}
+
+// V5, V6: one loop keeps all kinds current, and one report describes them, at one epoch; there are five.
+func TestAllKindsAreKeptCurrent(t *testing.T) {
+	w := newWorld(t, nil)
+	s := w.fault("s", nil)
+	w.write(skillFile("greet"), skill("greet", "Say hello."))
+	w.write("commands/hi.md", "Greet.")
+	w.write("vak.toml", toml(s.config, hook("stop", "", "true")))
+	w.reload()
+	ids := []string{"tool:read", "skill:greet", "mcp:s", "command:hi", "hook:stop/true"}
+	for _, id := range ids {
+		if row := w.row(id); row == nil || !row.Usable {
+			t.Errorf("the row of %s is %+v", id, row)
+		}
+	}
+	report, _ := w.report()
+	kinds := map[string]bool{}
+	for _, row := range report.Capabilities {
+		kinds[row.Kind.String()] = true
+	}
+	if len(kinds) != 5 || report.Loop.Epoch != report.Epoch {
+		t.Errorf("the report of epoch %d, after a pass at %d, knows the kinds %v", report.Epoch, report.Loop.Epoch, kinds)
+	}
+	w.remove("skills")
+	w.remove("commands")
+	w.write("vak.toml", settings)
+	w.reload()
+	for _, id := range ids[1:] {
+		if w.row(id) != nil {
+			t.Errorf("%s was removed and is in the report", id)
+		}
+	}
+}
+
+// V97, V99: a permission that is withdrawn counts at once, in turns that began with it, and is no part of the epoch.
+func TestPolicyNarrowsAnOpenTurn(t *testing.T) {
+	w := newWorld(t, map[string]string{"a.txt": "text", skillFile("greet"): skill("greet", "Say hello.")})
+	u := w.open().begin()
+	u.want(u.call("read", object{"path": "a.txt"}), "text")
+	u.want(u.call("write", object{"path": "b.txt", "content": "x"}))
+	w.write("vak.toml", strings.Replace(settings, "[permissions]", "[permissions]\ndeny = [\"write\"]", 1)+
+		"[channels.api]\nskills = { deny = [\"greet\"] }\n")
+	w.reload()
+	refused(t, u.call("write", object{"path": "b.txt", "content": "y"}).err, vakerr.PermissionDenied, "write")
+	refused(t, u.call("skill", object{"name": "greet"}).err, vakerr.ChannelDenied, "skill:greet")
+	u.want(u.call("read", object{"path": "b.txt"}), "x")
+	w.write("vak.toml", settings)
+	w.reload()
+	u.want(u.call("write", object{"path": "b.txt", "content": "z"}))
+	if epoch := w.epoch(); uint64(epoch) != u.GetEpoch() {
+		t.Errorf("policy moved the epoch from %d to %d", u.GetEpoch(), epoch)
+	}
 }

@@ -58,7 +58,7 @@ func TestPromptsAreExpanded(t *testing.T) {
 	}
 }
 
-// V11, V12, V121, V184, V185, V186, V187, V191: a model sees skills by name and description, loads them by the one tool
+// V11, V12, V184, V185, V191: a model sees skills by name and description, loads them by the one tool
 // whose schema names exactly those, and never sees a hook or command as a tool.
 func TestSkillsAreLoadedByTheSkillTool(t *testing.T) {
 	w := newWorld(t, map[string]string{

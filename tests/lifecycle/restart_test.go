@@ -16,7 +16,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// V4, V86, V87, V89, V91, V92, V93: a session outlives its daemon, however it ends: id, history and chain are there, and
+// V4, V21, V86, V87, V89, V92, V93: a session outlives its daemon, however it ends: id, history and chain are there, and
 // what changed meanwhile is told once.
 func TestSessionOutlivesItsDaemon(t *testing.T) {
 	for name, end := range map[string]func(*daemon){"in order": (*daemon).stop, "by kill -9": (*daemon).kill} {
@@ -143,6 +143,27 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	refused(t, err, vakerr.DataFolderLocked, fmt.Sprint("process ", os.Getpid()), dataOf(w.folder))
 	a := w.open()
 	a.begin().end() // the first one goes on
+}
+
+// V83: of many hosts that start at once on one folder, one runs; the others are refused and leave nothing behind.
+func TestConcurrentStartsMakeOneHost(t *testing.T) {
+	w := emptyWorld(t, nil)
+	hosts, errs := make([]*host.Host, 6), make([]error, 6)
+	parallel(len(hosts), func(i int) {
+		hosts[i], errs[i] = host.Start(t.Context(), host.Options{Workspace: workspaceOf(w.folder), Data: dataOf(w.folder)})
+	})
+	running := 0
+	for i, h := range hosts {
+		if errs[i] != nil {
+			refused(t, errs[i], vakerr.DataFolderLocked)
+			continue
+		}
+		running++
+		w.stopHost(h)
+	}
+	if running != 1 {
+		t.Errorf("%d hosts run on one folder", running)
+	}
 }
 
 // An idle session leaves memory and comes back as it was, when it is spoken to.

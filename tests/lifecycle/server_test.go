@@ -60,7 +60,7 @@ func TestObservationIsPublished(t *testing.T) {
 	}
 }
 
-// V49, V50, V53, V56, V115, V119, V130: a failure is a reason on a server that can be called, and no name; within the
+// V49, V50, V53, V115, V119, V130, V211: a failure is a reason on a server that can be called, and no name; within the
 // backoff a demand gets that reason and the seconds, and starts nothing.
 func TestFailureIsAReason(t *testing.T) {
 	w := newWorld(t, nil)
@@ -114,7 +114,7 @@ func TestRetryAfterTheWindow(t *testing.T) {
 	}
 }
 
-// V2: a server that is not there at first becomes usable once it is, without anybody's help but the next call's.
+// V2, V212: a server that is not there at first becomes usable once it is, without anybody's help but the next call's.
 func TestServerThatComesLater(t *testing.T) {
 	w := newWorldWith(t, host.Options{RetryServers: time.Millisecond}, nil)
 	w.write("vak.toml", toml(serverEntry("late", "./bin/late", nil)))
@@ -266,7 +266,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 }
 
-// V67, V68: a server's environment is PATH and what is declared; a placeholder nobody set starts nothing.
+// V39, V67, V68: a server's environment is PATH and what is declared; a placeholder nobody set starts nothing.
 func TestEnvironmentIsMinimal(t *testing.T) {
 	t.Setenv("LIFECYCLE_SET", "value")
 	t.Setenv("LIFECYCLE_PRIVATE", "private")
@@ -277,7 +277,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	u := w.open().begin()
 	got := u.mcp("s", "env", nil)
 	u.want(got, "DECLARED=a ") // the value is taken out as a secret's
-	for _, line := range strings.Split(got.text, "\n") {
+	for line := range strings.SplitSeq(got.text, "\n") {
 		if name, _, _ := strings.Cut(line, "="); name != "PATH" && name != "DECLARED" {
 			t.Errorf("V68: the server sees %q", line)
 		}
@@ -287,6 +287,11 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 		t.Errorf("V67: a server without its secret was started %d times", n)
 	}
 	w.must(os.WriteFile(filepath.Join(dataOf(w.folder), "secrets.env"), []byte("LIFECYCLE_UNSET=now\n"), 0o600))
+	if !w.reload().GetChanged() {
+		t.Error("V39: a secret that can be resolved now does not move the epoch")
+	}
+	u.end()
+	u = u.begin()
 	eventually(t, "the server works once its secret is there", func() bool { return u.mcp("unset", "echo", nil).err == nil })
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// V20, V105, V106, V107, V108, V109: a daemon that has seen two thousand edits is no bigger than one that has seen
+// V105, V107, V108, V109: a daemon that has seen two thousand edits is no bigger than one that has seen
 // four hundred: not its heap, its goroutines, its children. Sessions hold turns, servers come and go and are killed, what is
 // revoked is restored, while the edits go on.
 func TestTwoThousandEditsLeaveItFlat(t *testing.T) {
@@ -50,6 +50,9 @@ func TestTwoThousandEditsLeaveItFlat(t *testing.T) {
 	}
 	if after.children > before.children {
 		t.Errorf("V108: the children grew from %d to %d", before.children, after.children)
+	}
+	if report, _ := w.report(); len(report.Capabilities) > 20 {
+		t.Errorf("V107: %d capabilities are in the report, also such that are long gone", len(report.Capabilities))
 	}
 	w.verify()
 }

@@ -40,7 +40,6 @@ type world struct {
 	folder string
 	host   *host.Host
 	door   protocol.Door
-	config string // what follows settings in vak.toml
 }
 
 // newWorld makes a workspace of files, by their paths, and starts a host on it. The host is stopped when the test ends,
