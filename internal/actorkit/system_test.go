@@ -43,7 +43,7 @@ func TestOrder(t *testing.T) {
 	const senders, messages = 4, 5000
 	s := newSystem(t)
 	last := make([]int, senders)
-	p := actorkit.Props{Mailbox: senders * messages, New: func() actorkit.Actor {
+	p := actorkit.Props{Mailbox: senders*messages + 1, New: func() actorkit.Actor {
 		return actorkit.Func(func(c *actorkit.Context, msg any) {
 			switch m := msg.(type) {
 			case [2]int:
