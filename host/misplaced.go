@@ -49,8 +49,8 @@ func (h *Host) isConfigOf(workspace string) bool {
 	if err != nil {
 		own = filepath.Clean(workspace)
 	}
-	if real, err := filepath.EvalSymlinks(folder); err == nil {
-		folder = real
+	if resolved, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = resolved
 	}
 	return own == folder
 }

@@ -9,11 +9,11 @@ import (
 type Status uint8
 
 const (
-	// Running: the child is there.
+	// Running says that the child is there.
 	Running Status = iota
-	// Restarting: it failed, and is started again at NextAttempt.
+	// Restarting says that it failed, and is started again at NextAttempt.
 	Restarting
-	// GaveUp: it failed more often than its budget allows, and gets one attempt at NextAttempt.
+	// GaveUp says that it failed more often than its budget allows, and gets one attempt at NextAttempt.
 	GaveUp
 )
 

@@ -251,6 +251,7 @@ func (c *cell) deadLetter(msg any) {
 // report logs a failure without anything of the message that led to it (H20).
 func (c *cell) report(reason *PanicError, text string) {
 	c.sys.panics.Add(1)
-	c.sys.logger.Error(text, slog.String("actor", c.self.path), slog.String("kind", c.kind),
+	c.sys.logger.Error(text, //nolint:sloglint // one of four constants
+		slog.String("actor", c.self.path), slog.String("kind", c.kind),
 		slog.String("reason", PublicReason(reason.Value)), slog.String("stack", string(reason.Stack)))
 }

@@ -13,7 +13,7 @@ type effect struct{ cancel context.CancelCauseFunc }
 // effectScope is the context all effects of one actor descend from. It is stored because the actor is its owner: it is
 // cancelled when the actor stops.
 type effectScope struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // see above
 	cancel context.CancelCauseFunc
 }
 

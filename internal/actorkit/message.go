@@ -72,12 +72,10 @@ func PublicReason(reason any) string {
 	if !ok {
 		return fmt.Sprintf("a %T was thrown", reason)
 	}
-	var own *vakerr.Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*vakerr.Error](err); ok {
 		return own.Error()
 	}
-	var rt runtime.Error
-	if errors.As(err, &rt) {
+	if rt, ok := errors.AsType[runtime.Error](err); ok {
 		return rt.Error()
 	}
 	return fmt.Sprintf("an error of type %T", err)

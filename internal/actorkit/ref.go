@@ -63,6 +63,7 @@ func (r Ref) post(msg any) error {
 		c.sys.rejected.Add(1)
 		return vakerr.New(vakerr.QueueFull, "the queue of actor %q is full (%d messages)", r, c.box.bound).
 			WithRemedy("send less at a time, or try again later")
+	case accepted:
 	}
 	return nil
 }

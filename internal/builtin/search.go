@@ -196,8 +196,7 @@ func compile(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		why := "it cannot be read"
-		var wrong *syntax.Error
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*syntax.Error](err); ok {
 			why = wrong.Code.String()
 		}
 		return nil, vakerr.New(vakerr.InvalidArguments, "the pattern is no RE2 expression: %s", why).

@@ -44,8 +44,7 @@ func newDocument(path string, text []byte) (*document, bool) {
 	}
 	if err := toml.Unmarshal(text, &d.values); err != nil {
 		line, detail := 0, "it cannot be read"
-		var syntax *toml.DecodeError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ = syntax.Position()
 			detail = strings.TrimPrefix(syntax.Error(), "toml: ")
 		}

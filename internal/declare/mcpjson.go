@@ -114,7 +114,7 @@ func tooDeep(text []byte) int {
 
 // commentLength is the length of the comment text begins with, less one; 0 when it begins with none.
 func commentLength(text []byte) int {
-	end := -1
+	var end int
 	switch {
 	case bytes.HasPrefix(text, []byte("//")):
 		end = bytes.IndexByte(text, '\n')

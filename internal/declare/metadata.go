@@ -148,8 +148,7 @@ func errorLine(err error) int {
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
 func errorText(err error) string {
-	var types *yaml.TypeError
-	if errors.As(err, &types) {
+	if _, ok := errors.AsType[*yaml.TypeError](err); ok {
 		return "it is of another type"
 	}
 	return yamlLine.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")

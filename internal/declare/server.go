@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -86,9 +85,7 @@ func (o *Options) secretDigest(s *capability.Server) string {
 		for _, p := range config.Placeholders(text) {
 			used = true
 			value, found := o.LookupSecret(p.Name)
-			fmt.Fprintf(mac, "%q %t ", p.Name, found)
-			io.WriteString(mac, value)
-			mac.Write([]byte{0})
+			fmt.Fprintf(mac, "%q %t %s\x00", p.Name, found, value)
 		}
 	}
 	if !used {

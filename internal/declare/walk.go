@@ -52,21 +52,21 @@ func (w *walk) open(root string) (*folder, string, bool) {
 		w.note(capability.SeverityError, root, folder.problem)
 		return folder, root, len(folder.entries) > 0
 	}
-	real, f := realPath(w.tree.fsys, root)
-	if f != nil || w.plain[real] {
+	resolved, f := realPath(w.tree.fsys, root)
+	if f != nil || w.plain[resolved] {
 		return nil, "", false
 	}
 	if w.plain == nil {
 		w.plain = map[string]bool{}
 	}
-	w.plain[real] = true
-	return folder, real, true
+	w.plain[resolved] = true
+	return folder, resolved, true
 }
 
 // skills reads every folder of a root. Those that are links come last, so that a folder and a link to it are found by
 // the folder's own name.
 func (w *walk) skills(root string) {
-	folder, real, ok := w.open(root)
+	folder, resolved, ok := w.open(root)
 	if !ok {
 		return
 	}
@@ -81,7 +81,7 @@ func (w *walk) skills(root string) {
 			}
 			if links {
 				w.linkedSkill(n)
-			} else if first, again := w.again(real, n.name); again {
+			} else if first, again := w.again(resolved, n.name); again {
 				w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
 			} else {
 				w.skill(n)
@@ -111,35 +111,35 @@ func (w *walk) skipped(root string, n, most int, what, key string) {
 
 // linkedSkill follows a link to the folder of a skill, once.
 func (w *walk) linkedSkill(n node) {
-	real, f := realPath(w.tree.fsys, n.path)
+	resolved, f := realPath(w.tree.fsys, n.path)
 	if f != nil {
 		w.note(capability.SeverityError, n.path, f)
 		return
 	}
-	if !w.tree.isFolder(real) {
+	if !w.tree.isFolder(resolved) {
 		return // a link to a file is no skill, as a file is none
 	}
-	if w.plain[path.Dir(real)] {
-		doc := real + "/SKILL.md"
+	if w.plain[path.Dir(resolved)] {
+		doc := resolved + "/SKILL.md"
 		if known := w.tree.files[doc]; known != nil && known.pass == w.tree.pass && len(known.product.declarations) > 0 {
 			w.aliases = append(w.aliases, Shadow{known.product.declarations[0].ID, n.doc, doc})
 			return
 		}
 	}
-	if first, again := w.seen[real]; again {
+	if first, again := w.seen[resolved]; again {
 		w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
 		return
 	}
 	if p := w.skill(n); p != nil && len(p.declarations) > 0 {
-		w.see(real, p.declarations[0])
+		w.see(resolved, p.declarations[0])
 	}
 }
 
-func (w *walk) see(real string, d capability.Declaration) {
+func (w *walk) see(resolved string, d capability.Declaration) {
 	if w.seen == nil {
 		w.seen = map[string]seen{}
 	}
-	w.seen[real] = seen{d.ID, d.Source}
+	w.seen[resolved] = seen{d.ID, d.Source}
 }
 
 // skill reads the document of a folder.
@@ -186,11 +186,11 @@ func (w *walk) otherCase(n node) *product {
 
 // commands reads every .md below a root.
 func (w *walk) commands(root string) {
-	folder, real, ok := w.open(root)
+	folder, resolved, ok := w.open(root)
 	if !ok {
 		return
 	}
-	c := &commandWalk{walk: w, root: root, left: w.limits.MaxCommands, met: map[string]bool{real: true}}
+	c := &commandWalk{walk: w, root: root, left: w.limits.MaxCommands, met: map[string]bool{resolved: true}}
 	c.folder(folder, w.limits.MaxDepth)
 	w.skipped(root, -c.left, w.limits.MaxCommands, "commands", "max_commands")
 }
@@ -243,11 +243,11 @@ func (c *commandWalk) below(n node, depth int) {
 		})
 		return
 	}
-	real, f := realPath(c.tree.fsys, n.path)
-	if f != nil || c.met[real] {
+	resolved, f := realPath(c.tree.fsys, n.path)
+	if f != nil || c.met[resolved] {
 		return
 	}
-	c.met[real] = true
+	c.met[resolved] = true
 	folder, exists := c.tree.list(n.path)
 	if !exists {
 		return

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -23,7 +24,7 @@ func (d Decision) Apply(id capability.ID, o Outcome) (next Decision, goOn bool) 
 	}
 	if o.Input != nil {
 		d.Input = o.Input
-		d.Rewriters = append(d.Rewriters[:len(d.Rewriters):len(d.Rewriters)], id.Name)
+		d.Rewriters = append(slices.Clip(d.Rewriters), id.Name)
 	}
 	return d, true
 }

@@ -11,6 +11,7 @@ package hookrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -120,7 +121,7 @@ func (r *Runner) ask(ctx context.Context, id capability.ID, h *capability.Hook, 
 }
 
 func ended(ctx context.Context, id capability.ID) *vakerr.Error {
-	if context.Cause(ctx) == context.DeadlineExceeded {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return vakerr.New(vakerr.DeadlineExceeded, "the deadline of the call passed while %s ran", id).
 			WithRemedy("shorten the hook's timeout or give the call more time").WithCause(ctx.Err())
 	}

@@ -55,14 +55,14 @@ func TestAHookSeesItsInputAndNothingElse(t *testing.T) {
 	if d.Block != nil || len(deliveries) != 1 || deliveries[0].Verdict != hook.NoOpinion {
 		t.Fatalf("%+v %+v", d, deliveries)
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"event":"pre-tool-use","session_id":"s1","cwd":"` + dir + `","tool":{"name":"write","input":{"path":"a"}}}` + "\n"; text(t, dir, "in.json") != want {
 		t.Errorf("stdin %s", text(t, dir, "in.json"))
 	}
-	if got := strings.TrimSpace(text(t, dir, "pwd.txt")); got != real && got != dir {
+	if got := strings.TrimSpace(text(t, dir, "pwd.txt")); got != resolved && got != dir {
 		t.Errorf("working folder %s", got)
 	}
 	var names []string

@@ -48,7 +48,7 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %d visited, %v; want %d, %q", name, visited, err, c.visited, c.want)
 		}
 	}
-	if _, err := Replay(t.Context(), whole, "tenant", "s", func(Entry) error { return stop }); err != stop {
+	if _, err := Replay(t.Context(), whole, "tenant", "s", func(Entry) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the visitor's error came back as %v", err)
 	}
 }

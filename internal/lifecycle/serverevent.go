@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -94,7 +95,7 @@ func (d Demand) apply(m *serverStep) {
 			WithRemedy("try again when some of them have finished")})
 		return
 	}
-	m.waiting = append(m.waiting[:len(m.waiting):len(m.waiting)], waiter{d, d.Again})
+	m.waiting = append(slices.Clip(m.waiting), waiter{d, d.Again})
 }
 
 func (w Withdraw) apply(m *serverStep) {

@@ -44,7 +44,7 @@ type Conn struct {
 
 	// life ends with the connection; it bounds what the connection does on its own. It is stored because a Conn outlives
 	// the context of Dial.
-	life    context.Context
+	life    context.Context //nolint:containedctx // see above
 	endLife context.CancelFunc
 
 	hello   hello // what the server said of itself; written by the handshake only
@@ -90,7 +90,7 @@ func Dial(ctx context.Context, s Spec, h Handlers) (*Conn, error) {
 	}
 	if err := c.greet(ctx); err != nil {
 		err = c.startError(err)
-		c.shutdown(context.WithoutCancel(ctx), true)
+		_ = c.shutdown(context.WithoutCancel(ctx), true) // what went wrong first is what counts
 		return nil, err
 	}
 	c.touch()
@@ -108,7 +108,7 @@ func Connect(ctx context.Context, s Spec, h Handlers) (*Conn, Catalog, error) {
 	catalog, err := c.ListTools(ctx)
 	if err != nil {
 		err = c.startError(err)
-		c.shutdown(context.WithoutCancel(ctx), true)
+		_ = c.shutdown(context.WithoutCancel(ctx), true) // what went wrong first is what counts
 		return nil, Catalog{}, err
 	}
 	return c, catalog, nil
@@ -153,15 +153,15 @@ func (c *Conn) Close(ctx context.Context) error { return c.shutdown(ctx, false) 
 
 // shutdown is Close; with force, the process gets no grace.
 func (c *Conn) shutdown(ctx context.Context, force bool) error {
+	if force {
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		ctx = ended
+	}
 	c.closeOnce.Do(func() {
 		defer close(c.closed)
 		c.fail(vakerr.New(vakerr.ServerStopped, "the connection to server %q was closed", c.spec.Name).
 			WithRemedy("repeat the request; the server is started again on demand"))
-		if force {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithCancel(ctx)
-			cancel()
-		}
 		c.endLife()
 		c.closeErr = c.link.close(ctx)
 	})
@@ -199,6 +199,7 @@ func (c *Conn) Alive(ctx context.Context) error {
 		return nil
 	case vakerr.Canceled:
 		return err
+	default: // it does not answer as a live one does
 	}
 	c.fail(vakerr.New(vakerr.ServerDied, "server %q does not answer", c.spec.Name).
 		WithRemedy("repeat the request; the server is connected again").WithCause(err))

@@ -54,9 +54,9 @@ type frameReader struct {
 	ended   chan struct{} // closed by the Read that returns the first error
 }
 
-func newFrameReader(src io.Reader, max int, junk *junkLog, to router, results shelf) *frameReader {
+func newFrameReader(src io.Reader, limit int, junk *junkLog, to router, results shelf) *frameReader {
 	return &frameReader{
-		src: bufio.NewReaderSize(src, 64<<10), max: max, junk: junk, to: to, results: results, ended: make(chan struct{}),
+		src: bufio.NewReaderSize(src, 64<<10), max: limit, junk: junk, to: to, results: results, ended: make(chan struct{}),
 	}
 }
 

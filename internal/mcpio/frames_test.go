@@ -30,15 +30,15 @@ func (s *sink) put(id int64, result []byte) bool {
 	return id < 1000
 }
 
-func readFrames(src io.Reader, max, budget int) (out string, to *sink, r *frameReader) {
+func readFrames(src io.Reader, limit, budget int) (out string, to *sink, r *frameReader) {
 	to = &sink{}
-	r = newFrameReader(src, max, &junkLog{budget: budget, now: time.Now}, to, to)
+	r = newFrameReader(src, limit, &junkLog{budget: budget, now: time.Now}, to, to)
 	data, _ := io.ReadAll(r)
 	return string(data), to, r
 }
 
 func TestFrameReader(t *testing.T) {
-	const max = 200
+	const limit = 200
 	long := strings.Repeat("x", 1000)
 	stub := func(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", id) }
 	tests := map[string]struct{ in, out, routed string }{
@@ -78,7 +78,7 @@ func TestFrameReader(t *testing.T) {
 				if !strings.HasSuffix(in, "\n") {
 					next = ""
 				}
-				out, to, r := readFrames(wrap(strings.NewReader(in+next)), max, 1<<20)
+				out, to, r := readFrames(wrap(strings.NewReader(in+next)), limit, 1<<20)
 				if want := tt.out + next; out != want {
 					t.Errorf("out %q, want %q", out, want)
 				}
@@ -95,12 +95,12 @@ func TestFrameReader(t *testing.T) {
 
 // A line larger than every buffer is dropped as it comes.
 func TestFrameReaderLongLines(t *testing.T) {
-	const max = 100 << 10
-	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, max - 30, max + 1, 10 * max} {
+	const limit = 100 << 10
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, limit - 30, limit + 1, 10 * limit} {
 		frame := `{"id":3,"result":"` + strings.Repeat("y", size-20) + `"}` + "\n"
-		out, to, _ := readFrames(strings.NewReader(frame+`{"id":4,"error":{}}`+"\n"), max, 1<<30)
+		out, to, _ := readFrames(strings.NewReader(frame+`{"id":4,"error":{}}`+"\n"), limit, 1<<30)
 		want, shelved := `{"jsonrpc":"2.0","id":3,"result":{}}`+"\n", 1
-		if len(frame) > max {
+		if len(frame) > limit {
 			want, shelved = string(errorFrame([]byte("3"), codeFrameTooLarge)), 0
 		}
 		if out != want+`{"id":4,"error":{}}`+"\n" || len(to.results) != shelved {

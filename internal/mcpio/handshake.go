@@ -198,8 +198,9 @@ func (c *Conn) startError(err error) error {
 			WithCause(err)
 	case vakerr.ServerDied, vakerr.ServerRejected:
 		return vakerr.New(vakerr.ServerStartFailed, "%s", e.Reason).WithRemedy("%s", c.startRemedy(e)).WithCause(err)
+	default:
+		return err
 	}
-	return err
 }
 
 func (c *Conn) startRemedy(e *vakerr.Error) string {

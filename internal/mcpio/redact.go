@@ -98,13 +98,13 @@ func (r *Redactor) String(s string) string {
 	return r.replacer.Replace(s)
 }
 
-// holds reports whether s has a secret of at least min bytes in it.
-func (r *Redactor) holds(s string, min int) bool {
+// holds reports whether s has a secret of at least shortest bytes in it.
+func (r *Redactor) holds(s string, shortest int) bool {
 	if r == nil {
 		return false
 	}
 	for _, secret := range r.secrets {
-		if len(secret) < min {
+		if len(secret) < shortest {
 			return false
 		}
 		if strings.Contains(s, secret) {

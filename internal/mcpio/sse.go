@@ -23,8 +23,8 @@ type eventReader struct {
 	e   event
 }
 
-func newEventReader(src io.Reader, max int) *eventReader {
-	return &eventReader{src: bufio.NewReader(src), max: max}
+func newEventReader(src io.Reader, limit int) *eventReader {
+	return &eventReader{src: bufio.NewReader(src), max: limit}
 }
 
 // next returns the next event that has at least one line. An event cut off by the end of the stream counts as one, as mcp-go
@@ -108,8 +108,8 @@ type eventFilter struct {
 	pend   []byte
 }
 
-func newEventFilter(body io.ReadCloser, max int, to router) *eventFilter {
-	return &eventFilter{body: body, events: newEventReader(body, max), to: to}
+func newEventFilter(body io.ReadCloser, limit int, to router) *eventFilter {
+	return &eventFilter{body: body, events: newEventReader(body, limit), to: to}
 }
 
 func (f *eventFilter) Read(p []byte) (int, error) {

@@ -151,6 +151,7 @@ func (c *Channel) Allows(id capability.ID) bool {
 		return c.AllowsHook(id.Name)
 	case capability.KindMCP:
 		return c.AllowsServer(id.Name)
+	case capability.KindUnspecified:
 	}
 	return false
 }

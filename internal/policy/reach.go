@@ -55,6 +55,7 @@ func rank(s State) int {
 		return 2
 	case Gated:
 		return 1
+	case Blocked, Revoked, Hidden:
 	}
 	return 0
 }

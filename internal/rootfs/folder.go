@@ -7,11 +7,11 @@ import (
 
 // Files lists the regular files directly in a folder, in order of names.
 func (r *Root) Files(folder string) ([]fs.FileInfo, error) {
-	real, err := r.Resolve(folder)
+	target, err := r.Resolve(folder)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(r.root.FS(), real)
+	entries, err := fs.ReadDir(r.root.FS(), target)
 	if err != nil {
 		return nil, failure(folder, err)
 	}
@@ -27,11 +27,11 @@ func (r *Root) Files(folder string) ([]fs.FileInfo, error) {
 
 // SetTime sets the time of a file's last change.
 func (r *Root) SetTime(rel string, t time.Time) error {
-	real, err := r.Resolve(rel)
+	target, err := r.Resolve(rel)
 	if err != nil {
 		return err
 	}
-	if err := r.root.Chtimes(real, t, t); err != nil {
+	if err := r.root.Chtimes(target, t, t); err != nil {
 		return failure(rel, err)
 	}
 	return nil

@@ -120,11 +120,11 @@ func (r *Root) Resolve(rel string) (string, error) {
 
 // OpenRegular opens a regular file for reading. The caller closes it.
 func (r *Root) OpenRegular(rel string) (*os.File, fs.FileInfo, error) {
-	real, err := r.Resolve(rel)
+	target, err := r.Resolve(rel)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := r.root.OpenFile(real, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := r.root.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, failure(rel, err)
 	}
@@ -144,11 +144,11 @@ func (r *Root) OpenRegular(rel string) (*os.File, fs.FileInfo, error) {
 
 // IsFolder reports whether a relative path leads to a folder.
 func (r *Root) IsFolder(rel string) (bool, error) {
-	real, err := r.Resolve(rel)
+	target, err := r.Resolve(rel)
 	if err != nil {
 		return false, err
 	}
-	info, err := r.root.Stat(real)
+	info, err := r.root.Stat(target)
 	if err != nil {
 		return false, failure(rel, err)
 	}

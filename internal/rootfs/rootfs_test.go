@@ -190,15 +190,15 @@ func TestResolveProperties(t *testing.T) {
 		if err != nil {
 			return
 		}
-		real, err := r.Resolve(rel)
+		target, err := r.Resolve(rel)
 		if err != nil {
 			return
 		}
-		if !filepath.IsLocal(real) || filepath.Clean(real) != real {
-			t.Fatalf("%q resolves to %q", p, real)
+		if !filepath.IsLocal(target) || filepath.Clean(target) != target {
+			t.Fatalf("%q resolves to %q", p, target)
 		}
-		if again, err := r.Resolve(real); err != nil || again != real {
-			t.Fatalf("%q resolves to %q and that to %q, %v", p, real, again, err)
+		if again, err := r.Resolve(target); err != nil || again != target {
+			t.Fatalf("%q resolves to %q and that to %q, %v", p, target, again, err)
 		}
 	})
 }

@@ -22,11 +22,11 @@ var ErrStop = errors.New("stop")
 // files to it and are not followed. Folders named .git and node_modules are passed over, unless base is in them, and so is
 // what cannot be read. It ends when ctx does, with its error, and reports whether it saw everything.
 func (r *Root) Walk(ctx context.Context, base string, visit func(rel string, d fs.DirEntry) error) (complete bool, err error) {
-	real, err := r.Resolve(base)
+	target, err := r.Resolve(base)
 	if err != nil {
 		return false, err
 	}
-	tree, err := fs.Sub(r.root.FS(), real)
+	tree, err := fs.Sub(r.root.FS(), target)
 	if err != nil {
 		return false, failure(base, err)
 	}

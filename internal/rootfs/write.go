@@ -11,11 +11,11 @@ import (
 // WriteAtomic puts data into the file at rel, making its folders, in one step: a reader sees the old content or the new
 // one. A file that is there keeps its permissions, a new one gets perm. It reports whether the file is new.
 func (r *Root) WriteAtomic(rel string, data []byte, perm fs.FileMode) (created bool, err error) {
-	real, err := r.Resolve(rel)
+	target, err := r.Resolve(rel)
 	if err != nil {
 		return false, err
 	}
-	info, err := r.root.Lstat(real)
+	info, err := r.root.Lstat(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		created = true
@@ -26,15 +26,15 @@ func (r *Root) WriteAtomic(rel string, data []byte, perm fs.FileMode) (created b
 	default:
 		perm = info.Mode().Perm()
 	}
-	if err := r.root.MkdirAll(path.Dir(real), 0o755); err != nil {
+	if err := r.root.MkdirAll(path.Dir(target), 0o755); err != nil {
 		return false, failure(rel, err)
 	}
-	temporary := path.Join(path.Dir(real), "."+rand.Text()+".tmp")
+	temporary := path.Join(path.Dir(target), "."+rand.Text()+".tmp")
 	if err := r.writeNew(temporary, data, perm, created); err != nil {
 		_ = r.root.Remove(temporary)
 		return false, failure(rel, err)
 	}
-	if err := r.root.Rename(temporary, real); err != nil {
+	if err := r.root.Rename(temporary, target); err != nil {
 		_ = r.root.Remove(temporary)
 		return false, failure(rel, err)
 	}

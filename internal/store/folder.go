@@ -66,8 +66,7 @@ func lockedError(folder string, file *os.File) error {
 
 // folderError gives an error of the file system a public face; a typed one passes.
 func folderError(folder string, err error) error {
-	var typed *vakerr.Error
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*vakerr.Error](err); ok {
 		return typed
 	}
 	reason := "it cannot be used"

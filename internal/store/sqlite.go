@@ -48,7 +48,7 @@ func OpenSQLite(ctx context.Context, folder string) (*SQLite, error) {
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
-		s.release()
+		_ = s.release() // what went wrong first is what counts
 		return nil, s.publicError(err)
 	}
 	return s, nil

@@ -19,6 +19,7 @@ func Conformance(t *testing.T, open func(testing.TB) ledger.Store) {
 		"AnAppendNamesTheHead":                  staleHead,
 		"OneBadWriteOfABatchCostsNoOther":       batch,
 		"OneBatchMayHoldWhatDependsOnEachOther": dependentBatch,
+		"AnActivationFencesWithinItsBatch":      fencingBatch,
 		"AnotherTenantsSessionIsNotFound":       otherTenant,
 		"AClosedSessionStaysClosed":             closed,
 		"OperationsAreFoundAndUnique":           operations,
@@ -167,6 +168,32 @@ func dependentBatch(t *testing.T, s ledger.Store) {
 	}
 	if all := ReadAll(t, s, "a", "s"); len(all) != 4 || all[3].Hash != second.Last().Hash {
 		t.Fatalf("%d entries, want the 4 of the batch", len(all))
+	}
+}
+
+// fencingBatch takes a session over between appends that follow each other.
+func fencingBatch(t *testing.T, s ledger.Store) {
+	on := Must(t, s, opening("a", "s"))
+	var writes []ledger.Write
+	for range 3 {
+		w := Record(t, "a", on, note("of the first"))
+		writes, on = append(writes, w), w.Last()
+	}
+	_, taken, err := activation("a", "s").Record(on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes = append(writes, activation("a", "s"), Record(t, "a", on, note("too late")), Record(t, "a", taken, note("of the second")))
+	for i, out := range s.Commit(t.Context(), writes) {
+		wantCode(t, out.Err, []vakerr.Code{"", "", "", "", vakerr.LedgerFenced, ""}[i])
+	}
+	all := ReadAll(t, s, "a", "s")
+	if err := ledger.Verify("a", "s", all); err != nil || len(all) != 6 {
+		t.Fatalf("%d entries, want 6: %v", len(all), err)
+	}
+	info, err := s.Session(t.Context(), "a", "s")
+	if err != nil || info.Head.Hash != all[5].Hash {
+		t.Fatalf("the session ends at %+v, %v", info.Head, err)
 	}
 }
 

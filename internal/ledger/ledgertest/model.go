@@ -63,7 +63,7 @@ func (m *machine) append(rt *rapid.T, tenant string, id ledger.SessionID, at tim
 	on := known[len(known)-1-back]
 	w := ledger.Append{Tenant: tenant, On: on}
 	for range rapid.IntRange(1, 3).Draw(rt, "entries") {
-		var body ledger.Body = note(rapid.StringN(0, 8, 16).Draw(rt, "text"))
+		body := note(rapid.StringN(0, 8, 16).Draw(rt, "text"))
 		if rapid.IntRange(0, 30).Draw(rt, "close") == 0 {
 			body = ledger.SessionClosed{}
 		}
