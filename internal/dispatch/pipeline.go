@@ -202,13 +202,18 @@ func (r *run) runHooks(ctx context.Context, event hook.Event, text string) (hook
 }
 
 func (r *run) checkArguments() error {
-	if err := r.Schemas.Get(r.target.Definition.InputSchema).CheckArguments(r.target.Tool.ID.Name, r.target.Arguments); err != nil {
+	arguments, err := schema.Read(r.target.Arguments)
+	if err != nil {
+		return err
+	}
+	if err := r.Schemas.Get(r.target.Definition.InputSchema).Check(r.target.Tool.ID.Name, arguments); err != nil {
 		return err
 	}
 	if r.target.Observed == nil {
 		return nil
 	}
-	return r.Schemas.Get(r.target.Observed.InputSchema).CheckArguments(r.target.Server+"/"+r.target.ServerTool, r.target.ServerArguments)
+	// The broker's schema knows no other spelling of "arguments", so these are the target's ServerArguments.
+	return r.Schemas.Get(r.target.Observed.InputSchema).Check(r.target.Server+"/"+r.target.ServerTool, arguments.Object("arguments"))
 }
 
 // permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts.

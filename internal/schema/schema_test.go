@@ -278,3 +278,24 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// A value is read once and checked against the schemas of the whole and of a part.
+func TestPartsOfAValue(t *testing.T) {
+	inner := Compile(json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`))
+	for text, fits := range map[string]bool{
+		`{"part":{"n":9007199254740993}}`: true,
+		`{"part":{"n":1.5}}`:              false,
+		`{"part":{"n":"1"}}`:              false,
+		`{"part":[1]}`:                    false,
+		`{"part":null}`:                   false, // as the empty object
+		`{}`:                              false,
+	} {
+		v, err := Read(json.RawMessage(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inner.Check("tool", v.Object("part")); (err == nil) != fits {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -27,9 +27,18 @@ func (s *Schema) CheckArguments(tool string, raw json.RawMessage) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	wrong, err := s.Violations(raw)
+	v, err := Read(raw)
 	if err != nil {
-		return vakerr.From(err)
+		return err
+	}
+	return s.Check(tool, v)
+}
+
+// Check is CheckArguments for arguments that were read already.
+func (s *Schema) Check(tool string, v Value) error {
+	wrong, err := s.violations(v)
+	if err != nil {
+		return err
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -41,18 +50,18 @@ func (s *Schema) CheckArguments(tool string, raw json.RawMessage) error {
 // Violations lists what is wrong with a value, one entry a field, sorted; nil for a valid one. The error is typed and
 // means that the value could not be checked at all.
 func (s *Schema) Violations(raw json.RawMessage) ([]string, error) {
-	if len(raw) > MaxValueBytes {
-		return nil, vakerr.New(vakerr.TooLarge, "the value has %d bytes, more than the %d that are checked", len(raw), MaxValueBytes).
-			WithRemedy("send less")
-	}
-	value, values, err := decode(raw)
+	v, err := Read(raw)
 	if err != nil {
-		return nil, refused(err)
+		return nil, err
 	}
-	if _, ok := value.(map[string]any); !ok {
+	return s.violations(v)
+}
+
+func (s *Schema) violations(v Value) ([]string, error) {
+	if _, ok := v.value.(map[string]any); !ok {
 		return []string{"a JSON object is expected"}, nil
 	}
-	finding, err := s.check(value, values)
+	finding, err := s.check(v.value, v.values)
 	if err != nil {
 		return nil, refused(err)
 	}
