@@ -84,8 +84,8 @@ func (s *session) answer(c *actorkit.Context, asker actorkit.Replier, result any
 			asker.Reply(result)
 		}, bodies...)
 	default:
+		asker.Reply(result) // what it asks next comes behind this message, and so behind these entries
 		s.append(c, false, fail, bodies...)
-		asker.Reply(result)
 	}
 }
 

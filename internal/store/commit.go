@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -52,15 +53,10 @@ func (s *SQLite) attempt(ctx context.Context, writes []ledger.Write, outcomes []
 	if err != nil {
 		return s.publicError(err)
 	}
-	b := batch{ctx: ctx, tx: tx, sql: &s.sql}
-	for i, w := range writes {
-		if outcomes[i].Err = w.Check(); outcomes[i].Err != nil {
-			continue
-		}
-		if outcomes[i], err = b.apply(w); err != nil {
-			_ = tx.Rollback() // SQLite may have rolled back already; either way nothing is kept
-			return s.publicError(err)
-		}
+	b := newBatch(ctx, tx, &s.sql)
+	if err := b.applyAll(writes, outcomes); err != nil {
+		_ = tx.Rollback() // SQLite may have rolled back already; either way nothing is kept
+		return s.publicError(err)
 	}
 	if err := tx.Commit(); err != nil {
 		return ledger.Unknown(err)
@@ -70,7 +66,7 @@ func (s *SQLite) attempt(ctx context.Context, writes []ledger.Write, outcomes []
 
 // statements are prepared once on the writing connection.
 type statements struct {
-	session, open, activate, advance, insert, operation, put, remove *sql.Stmt
+	session, open, activate, advance, follow, insert, operation, put, remove *sql.Stmt
 }
 
 func (q *statements) prepare(ctx context.Context, db *sql.DB) error {
@@ -85,6 +81,7 @@ func (q *statements) prepare(ctx context.Context, db *sql.DB) error {
 		// The fence: epoch, head and hash are the writer's, or nothing happens.
 		{&q.advance, `UPDATE session SET head = ?, hash = ?, last_at = ?, closed = ?
 			WHERE tenant = ? AND id = ? AND epoch = ? AND head = ? AND hash = ? AND closed = 0 RETURNING n`},
+		{&q.follow, "UPDATE session SET head = ?, hash = ?, last_at = ? WHERE n = ?"},
 		{&q.insert, `INSERT INTO entry (session, seq, epoch, at, kind, operation, body, prev, hash)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`},
 		{&q.operation, `SELECT 1 FROM entry WHERE operation = ?
@@ -104,12 +101,76 @@ func (q *statements) prepare(ctx context.Context, db *sql.DB) error {
 // batch is one running transaction. An error of its methods is one of the database and ends the transaction; what a
 // single write did wrong is in its outcome.
 type batch struct {
-	ctx context.Context // of the transaction, which batch does not outlive
-	tx  *sql.Tx
-	sql *statements
+	ctx     context.Context //nolint:containedctx // of the transaction, which batch does not outlive
+	tx      *sql.Tx
+	sql     *statements
+	advance *sql.Stmt // these two of tx, as most writes use them
+	insert  *sql.Stmt
+
+	advanced map[sessionKey]*advanced
 }
 
-func (b batch) apply(w ledger.Write) (ledger.Outcome, error) {
+type sessionKey struct {
+	tenant string
+	id     ledger.SessionID
+}
+
+// advanced is a session that this transaction has appended to. Nobody else can write meanwhile, so an append on its head
+// needs no fence, and one update of the session's row serves all of them.
+type advanced struct {
+	n     int64
+	head  ledger.Head
+	at    int64 // of the last entry
+	ahead bool  // of the session's row
+}
+
+func newBatch(ctx context.Context, tx *sql.Tx, q *statements) *batch {
+	return &batch{
+		ctx: ctx, tx: tx, sql: q, advance: tx.StmtContext(ctx, q.advance), insert: tx.StmtContext(ctx, q.insert),
+		advanced: make(map[sessionKey]*advanced),
+	}
+}
+
+// applyAll applies what is fit to be written, and leaves every session's row at its head.
+func (b *batch) applyAll(writes []ledger.Write, outcomes []ledger.Outcome) (err error) {
+	for i, w := range writes {
+		if outcomes[i].Err = w.Check(); outcomes[i].Err != nil {
+			continue
+		}
+		if outcomes[i], err = b.apply(w); err != nil {
+			return err
+		}
+	}
+	for key := range b.advanced {
+		if err := b.catchUp(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp brings the row of a session to its head, for whoever reads it. After that only a fence can tell who may write.
+func (b *batch) catchUp(key sessionKey) error {
+	a := b.advanced[key]
+	delete(b.advanced, key)
+	if a == nil || !a.ahead {
+		return nil
+	}
+	_, err := b.tx.StmtContext(b.ctx, b.sql.follow).ExecContext(b.ctx, int64(a.head.Seq), a.head.Hash[:], a.at, a.n)
+	return err
+}
+
+// follow appends to a session that this transaction has appended to; false when w needs the fence.
+func (b *batch) follow(w ledger.Append) (done bool, err error) {
+	a := b.advanced[sessionKey{w.Tenant, w.On.Session}]
+	if a == nil || a.head != w.On || w.Closes() || slices.ContainsFunc(w.Entries, func(e ledger.Entry) bool { return e.Operation != "" }) {
+		return false, nil
+	}
+	a.head, a.at, a.ahead = w.Last(), w.Entries[len(w.Entries)-1].At.UnixMicro(), true
+	return true, b.insertAll(a.n, w.Entries...)
+}
+
+func (b *batch) apply(w ledger.Write) (ledger.Outcome, error) {
 	switch w := w.(type) {
 	case ledger.Open:
 		return b.open(w)
@@ -123,7 +184,7 @@ func (b batch) apply(w ledger.Write) (ledger.Outcome, error) {
 	return ledger.Outcome{Err: vakerr.New(vakerr.Internal, "a write of unknown type")}, nil
 }
 
-func (b batch) open(w ledger.Open) (ledger.Outcome, error) {
+func (b *batch) open(w ledger.Open) (ledger.Outcome, error) {
 	_, _, found, err := b.session(w.Tenant, w.ID)
 	if err != nil {
 		return ledger.Outcome{}, err
@@ -140,7 +201,7 @@ func (b batch) open(w ledger.Open) (ledger.Outcome, error) {
 		return ledger.Outcome{}, err
 	}
 	at := entry.At.UnixMicro()
-	result, err := b.tx.Stmt(b.sql.open).ExecContext(b.ctx, w.Tenant, string(w.ID), int64(head.Epoch), int64(head.Seq),
+	result, err := b.tx.StmtContext(b.ctx, b.sql.open).ExecContext(b.ctx, w.Tenant, string(w.ID), int64(head.Epoch), int64(head.Seq),
 		head.Hash[:], w.Owner, at, at, string(attributes))
 	if err != nil {
 		return ledger.Outcome{}, err
@@ -149,10 +210,13 @@ func (b batch) open(w ledger.Open) (ledger.Outcome, error) {
 	if err != nil {
 		return ledger.Outcome{}, err
 	}
-	return ledger.Outcome{Head: head}, b.insert(n, entry)
+	return ledger.Outcome{Head: head}, b.insertAll(n, entry)
 }
 
-func (b batch) activate(w ledger.Activate) (ledger.Outcome, error) {
+func (b *batch) activate(w ledger.Activate) (ledger.Outcome, error) {
+	if err := b.catchUp(sessionKey{w.Tenant, w.ID}); err != nil {
+		return ledger.Outcome{}, err
+	}
 	n, info, found, err := b.session(w.Tenant, w.ID)
 	switch {
 	case err != nil:
@@ -166,15 +230,22 @@ func (b batch) activate(w ledger.Activate) (ledger.Outcome, error) {
 	if err != nil {
 		return ledger.Outcome{Err: err}, nil
 	}
-	_, err = b.tx.Stmt(b.sql.activate).ExecContext(b.ctx, int64(head.Epoch), int64(head.Seq), head.Hash[:], w.Owner,
+	_, err = b.tx.StmtContext(b.ctx, b.sql.activate).ExecContext(b.ctx, int64(head.Epoch), int64(head.Seq), head.Hash[:], w.Owner,
 		entry.At.UnixMicro(), n)
 	if err != nil {
 		return ledger.Outcome{}, err
 	}
-	return ledger.Outcome{Head: head}, b.insert(n, entry)
+	return ledger.Outcome{Head: head}, b.insertAll(n, entry)
 }
 
-func (b batch) append(w ledger.Append) (ledger.Outcome, error) {
+func (b *batch) append(w ledger.Append) (ledger.Outcome, error) {
+	if done, err := b.follow(w); done || err != nil {
+		return ledger.Outcome{Head: w.Last()}, err
+	}
+	key := sessionKey{w.Tenant, w.On.Session}
+	if err := b.catchUp(key); err != nil {
+		return ledger.Outcome{}, err
+	}
 	taken, err := b.takenOperation(w)
 	if err != nil {
 		return ledger.Outcome{}, err
@@ -182,10 +253,9 @@ func (b batch) append(w ledger.Append) (ledger.Outcome, error) {
 	if taken != "" {
 		return b.refuse(w, taken)
 	}
-	last := w.Last()
+	last, at := w.Last(), w.Entries[len(w.Entries)-1].At.UnixMicro()
 	var n int64
-	err = b.tx.Stmt(b.sql.advance).QueryRowContext(b.ctx,
-		int64(last.Seq), last.Hash[:], w.Entries[len(w.Entries)-1].At.UnixMicro(), w.Closes(),
+	err = b.advance.QueryRowContext(b.ctx, int64(last.Seq), last.Hash[:], at, w.Closes(),
 		w.Tenant, string(w.On.Session), int64(w.On.Epoch), int64(w.On.Seq), w.On.Hash[:]).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b.refuse(w, "")
@@ -193,17 +263,20 @@ func (b batch) append(w ledger.Append) (ledger.Outcome, error) {
 	if err != nil {
 		return ledger.Outcome{}, err
 	}
-	return ledger.Outcome{Head: last}, b.insert(n, w.Entries...)
+	if !w.Closes() {
+		b.advanced[key] = &advanced{n: n, head: last, at: at}
+	}
+	return ledger.Outcome{Head: last}, b.insertAll(n, w.Entries...)
 }
 
 // takenOperation returns the first operation of w that the session has already; empty when there is none.
-func (b batch) takenOperation(w ledger.Append) (string, error) {
+func (b *batch) takenOperation(w ledger.Append) (string, error) {
 	for _, e := range w.Entries {
 		if e.Operation == "" {
 			continue
 		}
 		var one int
-		err := b.tx.Stmt(b.sql.operation).QueryRowContext(b.ctx, e.Operation, w.Tenant, string(w.On.Session)).Scan(&one)
+		err := b.tx.StmtContext(b.ctx, b.sql.operation).QueryRowContext(b.ctx, e.Operation, w.Tenant, string(w.On.Session)).Scan(&one)
 		if err == nil {
 			return e.Operation, nil
 		}
@@ -215,7 +288,7 @@ func (b batch) takenOperation(w ledger.Append) (string, error) {
 }
 
 // refuse says why w was not written.
-func (b batch) refuse(w ledger.Append, taken string) (ledger.Outcome, error) {
+func (b *batch) refuse(w ledger.Append, taken string) (ledger.Outcome, error) {
 	_, info, found, err := b.session(w.Tenant, w.On.Session)
 	if err != nil {
 		return ledger.Outcome{}, err
@@ -229,19 +302,18 @@ func (b batch) refuse(w ledger.Append, taken string) (ledger.Outcome, error) {
 	return ledger.Outcome{Err: err}, nil
 }
 
-func (b batch) session(tenant string, id ledger.SessionID) (n int64, info ledger.SessionInfo, found bool, err error) {
-	info, err = scanSession(b.tx.Stmt(b.sql.session).QueryRowContext(b.ctx, tenant, string(id)), tenant, &n)
+func (b *batch) session(tenant string, id ledger.SessionID) (n int64, info ledger.SessionInfo, found bool, err error) {
+	info, err = scanSession(b.tx.StmtContext(b.ctx, b.sql.session).QueryRowContext(b.ctx, tenant, string(id)), tenant, &n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, info, false, nil
 	}
 	return n, info, err == nil, err
 }
 
-func (b batch) insert(n int64, entries ...ledger.Entry) error {
-	stmt := b.tx.Stmt(b.sql.insert)
+func (b *batch) insertAll(n int64, entries ...ledger.Entry) error {
 	for _, e := range entries {
 		operation := sql.NullString{String: e.Operation, Valid: e.Operation != ""}
-		_, err := stmt.ExecContext(b.ctx, n, int64(e.Seq), int64(e.Epoch), e.At.UnixMicro(), string(e.Kind), operation,
+		_, err := b.insert.ExecContext(b.ctx, n, int64(e.Seq), int64(e.Epoch), e.At.UnixMicro(), string(e.Kind), operation,
 			string(e.Body), e.Prev[:], e.Hash[:])
 		if err != nil {
 			return err
@@ -250,11 +322,11 @@ func (b batch) insert(n int64, entries ...ledger.Entry) error {
 	return nil
 }
 
-func (b batch) put(w ledger.Put) (err error) {
+func (b *batch) put(w ledger.Put) (err error) {
 	if len(w.Value) == 0 {
-		_, err = b.tx.Stmt(b.sql.remove).ExecContext(b.ctx, w.Tenant, w.Key)
+		_, err = b.tx.StmtContext(b.ctx, b.sql.remove).ExecContext(b.ctx, w.Tenant, w.Key)
 	} else {
-		_, err = b.tx.Stmt(b.sql.put).ExecContext(b.ctx, w.Tenant, w.Key, w.Value)
+		_, err = b.tx.StmtContext(b.ctx, b.sql.put).ExecContext(b.ctx, w.Tenant, w.Key, w.Value)
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func fill[T int | time.Duration](value *T, preset T) {
 // It owns one goroutine, which ends with Close. All methods may be called from any goroutine.
 type Committer struct {
 	config CommitterConfig
-	ctx    context.Context // of every commit; lives as long as the committer
+	ctx    context.Context //nolint:containedctx // of every commit; lives as long as the committer
 	wake   chan struct{}   // one token: the queue changed; never closed
 	ended  chan struct{}   // closed by run
 
@@ -111,7 +111,9 @@ func (c *Committer) enqueue(w ledger.Write, u Urgency, done func(ledger.Outcome)
 	if u == Now {
 		c.urgent++
 	}
-	c.signal()
+	if len(c.queue) == 1 || c.dueLocked() { // else the committer sleeps until the oldest is due, or is at work
+		c.signal()
+	}
 	return nil
 }
 
@@ -199,10 +201,15 @@ func (c *Committer) next(now time.Time) (batch []item, wait time.Duration, end b
 // untilDueLocked is how long the queue may still wait. A queue that fills a batch gains nothing by waiting. Every Soon
 // waits equally long, so the oldest is due first.
 func (c *Committer) untilDueLocked(now time.Time) time.Duration {
-	if c.urgent > 0 || c.closing || len(c.queue) >= c.config.Batch || c.bytes >= c.config.BatchBytes {
+	if c.dueLocked() {
 		return 0
 	}
 	return c.queue[0].at.Add(c.config.Delay).Sub(now)
+}
+
+// dueLocked reports whether the queue has no reason to wait, however young it is.
+func (c *Committer) dueLocked() bool {
+	return c.urgent > 0 || c.closing || len(c.queue) >= c.config.Batch || c.bytes >= c.config.BatchBytes
 }
 
 // takeLocked removes the oldest writes from the queue, as many as fit a batch.
