@@ -46,7 +46,7 @@ type Options struct {
 type Host struct {
 	options  Options
 	log      *slog.Logger
-	config   config.Config
+	config   config.Config        // read at the start; what a workspace declares changes while it runs, this does not
 	problems []capability.Problem // of config
 	data     string
 	store    *store.SQLite
@@ -187,13 +187,6 @@ func (h *Host) Stop(ctx context.Context) error {
 
 // DataDir is the folder of ledger and state.
 func (h *Host) DataDir() string { return h.data }
-
-// Config is the daemon's configuration, read at the start. What a tenant's workspace declares changes while it runs; this
-// does not.
-func (h *Host) Config() config.Config { return h.config }
-
-// Settings lists every setting with its effective value and where it came from.
-func (h *Host) Settings() []config.Setting { return h.config.Effective() }
 
 // Tenants lists the tenants in order of ids.
 func (h *Host) Tenants() []string { return slices.Sorted(maps.Keys(h.tenants)) }
