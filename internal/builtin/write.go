@@ -65,6 +65,9 @@ func (f *files) write(_ context.Context, c op.Call) (op.Result, error) {
 	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
+	if err := c.Commit(); err != nil { // others wrote meanwhile, and an operator may have revoked
+		return op.Result{}, err
+	}
 	root, target, err := f.openTarget(c, args.Path)
 	if err != nil {
 		return op.Result{}, err
@@ -123,6 +126,9 @@ func (f *files) edit(_ context.Context, c op.Call) (op.Result, error) {
 	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
+	if err := c.Commit(); err != nil { // others wrote meanwhile, and an operator may have revoked
+		return op.Result{}, err
+	}
 	root, target, err := f.openTarget(c, args.Path)
 	if err != nil {
 		return op.Result{}, err

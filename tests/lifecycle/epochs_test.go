@@ -148,7 +148,11 @@ func TestChangeByHint(t *testing.T) {
 	w := newWorldWith(t, host.Options{Watch: true}, map[string]string{skillFile("greet"): skill("greet", "Say hello.")})
 	w.write(skillFile("part"), skill("part", "Say farewell."))
 	eventually(t, "a hint finds the new folder", func() bool { return w.row("skill:part") != nil })
-	before := w.epoch()
+	report, _ := w.report()
+	if how := report.Loop.Watching; how != "notify" {
+		t.Errorf("the workspace is not watched, but looked at by %s", how)
+	}
+	before := report.Epoch
 	w.replace(skillFile("part"), skill("part", "Say nothing."))
 	eventually(t, "a hint finds the renamed file", func() bool { return w.epoch() > before })
 }

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,6 +64,40 @@ func TestRevocationStopsWhatIsQueued(t *testing.T) {
 	eventually(t, "the open turn's ledger tells both revocations", func() bool {
 		return len(recorded[ledger.CapabilityRevoked](turns[1].agent)) == 2
 	})
+}
+
+// V97, V100: writes that wait for the disk, or for one another, are stopped as well: when the revocation is answered, at
+// most the one that is being made is still made.
+func TestRevocationStopsQueuedWrites(t *testing.T) {
+	const sessions, each = 8, 250
+	w := newWorld(t, nil)
+	turns := make([]*aTurn, sessions)
+	for i, a := range w.openMany(sessions) {
+		turns[i] = a.begin()
+	}
+	w.must(os.Mkdir(w.path("out"), 0o700))
+	written := func() int {
+		files, err := os.ReadDir(w.path("out"))
+		w.must(err)
+		return len(slices.DeleteFunc(files, func(f os.DirEntry) bool { return !strings.HasSuffix(f.Name(), ".txt") }))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		parallel(sessions*each, func(i int) {
+			turns[i%sessions].call("write", object{"path": fmt.Sprintf("out/%d.txt", i), "content": "x"})
+		})
+	}()
+	eventually(t, "writes are being made", func() bool { return written() > 20 })
+	w.revoke("tool:write", false)
+	after := written()
+	<-done
+	if late := written() - after; late > 1 {
+		t.Errorf("%d writes were made after the revocation of all, %d before it", late, after)
+	}
+	if after == sessions*each {
+		t.Error("the revocation came too late to stop anything")
+	}
 }
 
 // V97, V100: sessions that call without a pause never get a call through that began after the answer of a revocation, of
