@@ -31,7 +31,8 @@ type Connector struct {
 type connection struct {
 	*mcpio.Conn
 	notes   []string
-	pid     int // 0 over HTTP
+	secrets *mcpio.Redactor // what no result may show
+	pid     int             // 0 over HTTP
 	started time.Time
 }
 
@@ -49,14 +50,24 @@ func (c *connection) lastWords() (stderr string, junk []string) {
 	return now.StderrTail, now.Junk.Last
 }
 
-// CallTool implements protocol.Connection.
+// CallTool implements protocol.Connection. A secret that the server was given is taken out of its result: a model would
+// repeat it, and a ledger keeps it.
 func (c *connection) CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
-	return c.Conn.CallTool(ctx, tool, arguments, mcpio.CallOptions{})
+	result, err := c.Conn.CallTool(ctx, tool, arguments, mcpio.CallOptions{})
+	if err != nil {
+		return nil, err
+	}
+	clean := json.RawMessage(c.secrets.String(string(result)))
+	if string(clean) != string(result) && !json.Valid(clean) {
+		return nil, vakerr.New(vakerr.OutputInvalid, "the result shows a secret of its server in a place where it cannot be taken out").
+			WithRemedy("report it to the author of the server")
+	}
+	return clean, nil
 }
 
 // connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
 func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, []capability.ObservedTool, error) {
-	spec, err := k.spec(name, s)
+	spec, secrets, err := k.spec(name, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +76,7 @@ func (k Connector) connect(ctx context.Context, name string, s *capability.Serve
 		return nil, nil, err
 	}
 	info := conn.Info()
-	return &connection{conn, notes(catalog), info.PID, info.Started}, observed(catalog), nil
+	return &connection{conn, notes(catalog), mcpio.NewRedactor(secrets...), info.PID, info.Started}, observed(catalog), nil
 }
 
 func notes(c mcpio.Catalog) []string {
@@ -93,9 +104,10 @@ func observed(c mcpio.Catalog) []capability.ObservedTool {
 	return tools
 }
 
-func (k Connector) spec(name string, s *capability.Server) (mcpio.Spec, error) {
+// spec says how a server is reached, and which secrets it is given.
+func (k Connector) spec(name string, s *capability.Server) (spec mcpio.Spec, secrets []string, err error) {
 	x := expander{lookup: k.Secrets}
-	spec := mcpio.Spec{
+	spec = mcpio.Spec{
 		Name: name, ClientName: "vak-actors", ClientVersion: k.Version, GroupDir: k.GroupDir,
 		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
 	}
@@ -113,17 +125,15 @@ func (k Connector) spec(name string, s *capability.Server) (mcpio.Spec, error) {
 			declared = append(declared, name+"="+env[name])
 		}
 		spec.Env = childproc.Environment(declared)
-		dir, err := k.dir(x.expand(s.Cwd))
-		if err != nil {
-			return mcpio.Spec{}, err
+		if spec.Dir, err = k.dir(x.expand(s.Cwd)); err != nil {
+			return mcpio.Spec{}, nil, err
 		}
-		spec.Dir = dir
 	}
 	if len(x.missing) > 0 {
-		return mcpio.Spec{}, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
+		return mcpio.Spec{}, nil, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
 			WithRemedy("set it in the daemon's environment or its secrets file; it is picked up on the next attempt")
 	}
-	return spec, nil
+	return spec, x.secrets, nil
 }
 
 // dir is the working folder of a child; it lies in the workspace unless it was given as an absolute path.
@@ -141,14 +151,32 @@ func (k Connector) dir(cwd string) (string, error) {
 	return filepath.Join(k.Workspace, cwd), nil
 }
 
-// expander resolves placeholders and remembers which it could not.
+// expander resolves placeholders and remembers which it could not, and what it was given under the name of a secret.
 type expander struct {
 	lookup  func(string) (string, bool)
 	missing []string
+	secrets []string
+}
+
+// minSecret is the length in bytes from which a value is taken out of results. Shorter ones are words too often, and a
+// result is data that somebody works with.
+const minSecret = 8
+
+func (x *expander) note(name, value string) {
+	if config.SecretName(name) && len(value) >= minSecret {
+		x.secrets = append(x.secrets, value)
+	}
 }
 
 func (x *expander) expand(text string) string {
-	out, missing := config.Expand(text, x.lookup)
+	out, missing := config.Expand(text, func(name string) (string, bool) {
+		if x.lookup == nil {
+			return "", false
+		}
+		value, found := x.lookup(name)
+		x.note(name, value)
+		return value, found
+	})
 	for _, name := range missing {
 		if !slices.Contains(x.missing, name) {
 			x.missing = append(x.missing, name)
@@ -161,6 +189,7 @@ func (x *expander) all(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for k, v := range values {
 		out[k] = x.expand(v)
+		x.note(k, out[k])
 	}
 	return out
 }

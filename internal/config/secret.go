@@ -18,6 +18,9 @@ var (
 	secretShape = regexp.MustCompile(`\b(sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|hf_|dop_v1_|shpat_|tvly-|fc-|lin_api_|figd_)[A-Za-z0-9_.\-=]{8,}`)
 )
 
+// SecretName reports whether what goes by that name is a secret: a token, key, password and the like.
+func SecretName(name string) bool { return secretName.MatchString(name) }
+
 // literal reports whether a value is written out: it is not empty and holds no placeholder.
 func literal(value string) bool { return value != "" && !strings.Contains(value, "${") }
 

@@ -244,6 +244,7 @@ func TestSecretsStayInside(t *testing.T) {
 	said := []string{
 		u.call("mcp", object{"action": "list", "server": "s"}).String(),
 		u.mcp("s", "leak", object{"key": "mine"}).String(),
+		u.mcp("s", "env", nil).String(), // a result
 		u.mcp("s", "crash", nil).String(),
 		ask[*poolv1.GetServerLogsResult](w, &poolv1.GetServerLogs{Name: "s"}).String(),
 	}
@@ -251,7 +252,7 @@ func TestSecretsStayInside(t *testing.T) {
 	u = a.learned("leak")
 	said = append(said, u.String(), ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id, Server: "s"}).String())
 	u.end()
-	eventually(t, "the calls are on the ledger", func() bool { return len(recorded[ledger.CallFinished](a)) == 3 })
+	eventually(t, "the calls are on the ledger", func() bool { return len(recorded[ledger.CallFinished](a)) == 4 })
 	for _, body := range a.record() {
 		said = append(said, fmt.Sprintf("%T %+v", body, body))
 	}
@@ -263,6 +264,9 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	if !strings.Contains(said[1], "upstream refused the key") {
 		t.Errorf("the server was not asked: %s", said[1])
+	}
+	if !strings.Contains(said[2], "KEY=[redacted]") {
+		t.Errorf("the result does not say that a secret was taken out: %s", said[2])
 	}
 }
 
@@ -276,7 +280,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	w.write("vak.toml", toml(s.config, unset.config))
 	u := w.open().begin()
 	got := u.mcp("s", "env", nil)
-	u.want(got, "DECLARED=a ") // the value is taken out as a secret's
+	u.want(got, "DECLARED=a value") // only what goes by the name of a secret is taken out of results
 	for line := range strings.SplitSeq(got.text, "\n") {
 		if name, _, _ := strings.Cut(line, "="); name != "PATH" && name != "DECLARED" {
 			t.Errorf("V68: the server sees %q", line)
