@@ -17,7 +17,7 @@ type effectScope struct {
 	cancel context.CancelCauseFunc
 }
 
-// Go runs work on a goroutine owned by this actor and posts what it returns back as a message; nil posts nothing, a panic
+// Go runs work on a goroutine of its own and posts what it returns back as a message; nil posts nothing, a panic
 // posts EffectPanicked. The work gets a context that is cancelled by Effect.Cancel and when the actor stops. The actor's
 // stop waits for it, so work must heed its context. A result that comes after the stop began is dropped. Once the actor
 // is stopping, Go does nothing and returns the zero Effect.
@@ -34,11 +34,22 @@ func (x *Context) Go(work func(ctx context.Context) any) Effect {
 	ctx, cancel := context.WithCancelCause(own.effects.ctx)
 	e := Effect{&effect{cancel}}
 	c.box.effectStarted()
-	c.sys.effects.Go(func() { c.perform(ctx, e, work) })
+	c.sys.workers.schedule(&performance{c, ctx, e, work})
 	return e
 }
 
-// perform runs on the effect's goroutine.
+// performance is an effect that is to be run.
+type performance struct {
+	cell *cell
+	ctx  context.Context //nolint:containedctx // of the work, and gone with it
+	e    Effect
+	work func(context.Context) any
+}
+
+// run is called by a worker.
+func (p *performance) run() { p.cell.perform(p.ctx, p.e, p.work) }
+
+// perform does the work of an effect.
 func (c *cell) perform(ctx context.Context, e Effect, work func(context.Context) any) {
 	var result any
 	returned := false

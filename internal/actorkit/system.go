@@ -25,7 +25,6 @@ type System struct {
 	proto   *actor.ActorSystem
 	top     actor.SpawnerContext // the guardian all root actors report to
 	workers workers
-	effects sync.WaitGroup
 	moulds  sync.Pool
 
 	incarnations atomic.Uint64
@@ -123,7 +122,6 @@ func (s *System) stopAll(ctx context.Context) error {
 		return vakerr.New(vakerr.DeadlineExceeded, "actors did not stop in time: %s", strings.Join(late, ", ")).
 			WithRemedy("end the process; the log names effects and children that ignore their cancellation").WithCause(context.Cause(ctx))
 	}
-	s.effects.Wait()
 	s.workers.close()
 	s.proto.Shutdown()
 	return nil
