@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Declaration is what a reader found: a capability as its author described it. It says nothing about whether the
@@ -60,6 +61,13 @@ func (d Declaration) fingerprint() ([sha256.Size]byte, error) {
 		return [sha256.Size]byte{}, fmt.Errorf("cannot encode %s: %v", d.ID, err)
 	}
 	return sha256.Sum256(text), nil
+}
+
+// same reports whether nothing that a fingerprint covers differs. It may be false for equal declarations: their
+// configurations are told apart by their addresses, as reading on a file that did not change yields the same one.
+func (d Declaration) same(e Declaration) bool {
+	return d.Config == e.Config && d.ID == e.ID && d.Origin == e.Origin && d.Summary == e.Summary && d.Digest == e.Digest &&
+		slices.Equal(d.Serves, e.Serves)
 }
 
 // ContentDigest is the digest of a body: lower-case hex of its SHA-256.

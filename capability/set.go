@@ -38,15 +38,25 @@ type Set struct {
 // NewSet resolves declarations against the revocations in force. Two declarations of one id, or one that fails Check,
 // are an error: readers settle collisions before (see Settle).
 func NewSet(declared []Declaration, revoked Revocations) (*Set, error) {
-	s := &Set{list: make([]Capability, 0, len(declared)), index: make(map[ID]int32, len(declared))}
+	return (*Set)(nil).Renew(declared, revoked)
+}
+
+// Renew is NewSet for a world of which s is an earlier state: most of it is the same, and is not encoded again.
+func (s *Set) Renew(declared []Declaration, revoked Revocations) (*Set, error) {
+	before := s
+	s = &Set{list: make([]Capability, 0, len(declared)), index: make(map[ID]int32, len(declared))}
 	for _, d := range declared {
 		if err := d.Check(); err != nil {
 			return nil, err
 		}
 		c := Capability{Declaration: d}
-		var err error
-		if c.fingerprint, err = d.fingerprint(); err != nil {
-			return nil, err
+		if old, known := before.Get(d.ID); known && old.Declaration.same(d) {
+			c.fingerprint = old.fingerprint
+		} else {
+			var err error
+			if c.fingerprint, err = d.fingerprint(); err != nil {
+				return nil, err
+			}
 		}
 		if reason, gone := revoked[d.ID]; gone {
 			c.Resolution = Resolution{Retired: true, Reason: reason}
