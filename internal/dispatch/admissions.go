@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -146,30 +147,25 @@ type admitting struct {
 type Discovery struct {
 	mu       sync.Mutex // guards what follows: calls run in parallel
 	searches turn.Searches
-	loaded   map[string]struct{}
+	loaded   []string // few are asked for, and most discoveries are never asked
 }
 
-// NewDiscovery starts with the names that are loaded already.
+// NewDiscovery starts with the names that are loaded already, which are not to be changed.
 func NewDiscovery(loaded []string) *Discovery {
-	d := &Discovery{loaded: make(map[string]struct{}, len(loaded))}
-	d.Load(loaded...)
-	return d
+	return &Discovery{loaded: loaded[:len(loaded):len(loaded)]}
 }
 
 // Load notes that names are loaded from now on.
 func (d *Discovery) Load(names ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, n := range names {
-		d.loaded[n] = struct{}{}
-	}
+	d.loaded = append(d.loaded, names...)
 }
 
 func (d *Discovery) knows(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.loaded[name]
-	return ok
+	return slices.Contains(d.loaded, name)
 }
 
 func (d *Discovery) repeated(query string) bool {

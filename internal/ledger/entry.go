@@ -68,8 +68,11 @@ func (h Head) Next(at time.Time, operation string, body Body) (Entry, Head, erro
 		Session: h.Session, Seq: h.Seq + 1, Epoch: h.Epoch, At: cut(at),
 		Kind: body.Kind(), Operation: operation, Body: raw, Prev: h.Hash,
 	}
-	if err := e.check(); err != nil {
+	if err := e.checkFields(); err != nil {
 		return Entry{}, h, err
+	}
+	if len(raw) > MaxBody || raw[0] != '{' || !utf8.Valid(raw) { // json.Marshal has seen to the rest
+		return Entry{}, h, checkBody(raw)
 	}
 	e.Hash = Chain(e.Prev, e)
 	return e, h.after(e), nil
@@ -79,6 +82,14 @@ func (h Head) after(e Entry) Head { return Head{h.Session, e.Seq, e.Epoch, e.Has
 
 // check reports what makes an entry unfit for any ledger, whatever came before it: bounds, names and spelling.
 func (e Entry) check() error {
+	if err := e.checkFields(); err != nil {
+		return err
+	}
+	return checkBody(e.Body)
+}
+
+// checkFields is check without the body.
+func (e Entry) checkFields() error {
 	if err := ValidateSessionID(e.Session); err != nil {
 		return err
 	}
@@ -88,10 +99,7 @@ func (e Entry) check() error {
 	if err := checkText("an operation id", e.Operation, MaxOperation); err != nil {
 		return err
 	}
-	if err := checkTime(e.At); err != nil {
-		return err
-	}
-	return checkBody(e.Body)
+	return checkTime(e.At)
 }
 
 // cut drops what an entry does not keep of a time: its zone, its monotonic part, and all below a microsecond.
