@@ -14,7 +14,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/turn"
 )
 
-// skills writes a workspace of n skills and returns what a scanner finds.
+// scan is one pass of a scanner over a workspace.
 func scan(b *testing.B, s *declare.Scanner, workspace string) declare.Result {
 	b.Helper()
 	root, err := os.OpenRoot(workspace)
@@ -33,9 +33,7 @@ func scan(b *testing.B, s *declare.Scanner, workspace string) declare.Result {
 func capabilities(b *testing.B, n int) *turn.View {
 	b.Helper()
 	w := &world{B: b, workspace: b.TempDir()}
-	for i := range n {
-		w.writeSkill(i, "1")
-	}
+	w.writeSkills(n)
 	set, err := capability.NewSet(scan(b, declare.NewScanner(declare.Options{}), w.workspace).Declarations, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -49,9 +47,7 @@ func capabilities(b *testing.B, n int) *turn.View {
 // a quiet one in at most 20 ms.
 func BenchmarkScan(b *testing.B) {
 	w := &world{B: b, workspace: b.TempDir()}
-	for i := range 2000 {
-		w.writeSkill(i, "1")
-	}
+	w.writeSkills(2000)
 	check := func(b *testing.B, r declare.Result) {
 		if len(r.Declarations) != 2000 || len(r.Problems) > 0 {
 			b.Fatalf("%d declarations, %d problems", len(r.Declarations), len(r.Problems))

@@ -49,9 +49,7 @@ func newWorld(b *testing.B, config string, skills int) *world {
 	b.Helper()
 	w := &world{B: b, workspace: b.TempDir()}
 	w.write("vak.toml", settings+config)
-	for i := range skills {
-		w.writeSkill(i, "1")
-	}
+	w.writeSkills(skills)
 	var err error
 	if w.host, err = host.Start(b.Context(), host.Options{Workspace: w.workspace, Data: b.TempDir(), Version: "bench"}); err != nil {
 		b.Fatal(err)
@@ -76,17 +74,28 @@ func (w *world) must(err error) {
 	}
 }
 
-func (w *world) write(name, text string) {
+func (w *world) write(name, text string) (path string) {
 	w.Helper()
-	path := filepath.Join(w.workspace, name)
+	path = filepath.Join(w.workspace, name)
 	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	w.must(os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
-// writeSkill writes the i-th skill; another revision makes it another one.
-func (w *world) writeSkill(i int, revision string) {
+// writeSkills writes n skills, of a minute ago: what was written just now is read again at each pass, as its time tells
+// nothing yet.
+func (w *world) writeSkills(n int) {
 	w.Helper()
-	w.write(fmt.Sprintf("skills/skill-%04d/SKILL.md", i), fmt.Sprintf(
+	old := time.Now().Add(-time.Minute)
+	for i := range n {
+		w.must(os.Chtimes(w.writeSkill(i, "1"), old, old))
+	}
+}
+
+// writeSkill writes the i-th skill and returns the path of its file; another revision makes it another one.
+func (w *world) writeSkill(i int, revision string) (path string) {
+	w.Helper()
+	return w.write(fmt.Sprintf("skills/skill-%04d/SKILL.md", i), fmt.Sprintf(
 		"---\nname: skill-%04d\ndescription: Tells how to do the thing of number %d, revision %s.\n---\nDo it.\n", i, i, revision))
 }
 
