@@ -165,17 +165,25 @@ func TestIdleStop(t *testing.T) {
 	}
 }
 
-// V58, V59, V109: a server that was killed is not answered through; the next call starts it again, once.
+// V58, V59, V109: a server that was killed is not answered through; whoever calls next, and with however many others, it
+// is started again, once.
 func TestKilledServerAnswersTheNextCall(t *testing.T) {
+	const callers = 8
 	w := newWorld(t, nil)
 	s := w.fault("s", nil)
 	w.write("vak.toml", toml(s.config))
-	u := w.open().begin()
-	for i := range 10 {
-		text := fmt.Sprint("text", i)
-		u.want(u.mcp("s", "echo", object{"text": text}), text)
-		if n := s.started(); n != i+1 {
-			t.Fatalf("V59: %d kills led to %d starts", i, n)
+	turns := make([]*aTurn, callers)
+	for i, a := range w.openMany(callers) {
+		turns[i] = a.begin()
+	}
+	for n := range 20 {
+		answers := make([]answer, callers)
+		parallel(callers, func(i int) { answers[i] = turns[i].mcp("s", "echo", object{"text": fmt.Sprint(n, " of ", i)}) })
+		for i, got := range answers {
+			turns[i].want(got, fmt.Sprint(n, " of ", i))
+		}
+		if starts := s.started(); starts != n+1 {
+			t.Fatalf("V59: %d kills led to %d starts", n, starts)
 		}
 		s.kill()
 	}
