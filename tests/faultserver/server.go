@@ -150,7 +150,7 @@ func (s *server) answer(m message, send sender, result string) {
 func (s *server) fail(m message, send sender, code int, text string) {
 	s.before(send)
 	quoted, _ := json.Marshal(text)
-	send([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, s.id(m), code, quoted)))
+	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, s.id(m), code, quoted))
 }
 
 func (s *server) before(send sender) {

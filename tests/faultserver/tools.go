@@ -107,8 +107,8 @@ func (s *server) progress(p callParams, send sender) {
 		return
 	}
 	for i := range p.Arguments.Steps {
-		send([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`,
-			p.Meta.ProgressToken, i+1)))
+		send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`,
+			p.Meta.ProgressToken, i+1))
 	}
 }
 
