@@ -174,6 +174,9 @@ func (p *pool) ended(c *actorkit.Context, m actorkit.ChildStopped) {
 		if _, err := p.declared(k.server); err == nil {
 			if s := e.status.load(); s != nil {
 				s.state = "cold"
+				if before := p.retired[k.server]; before != nil {
+					s.starts += before.starts
+				}
 				p.retired[k.server] = s
 			}
 		}

@@ -60,10 +60,9 @@ func (s *session) beginTurn(c *actorkit.Context, m *sessionv1.BeginTurn, by comm
 	}
 	s.life, s.binding = life, true
 	input := s.surfaceInput(m)
-	told := s.memory
 	c.Go(func(ctx context.Context) any {
 		s.freshen(ctx)
-		b := s.bind(id, m, input, told)
+		b := s.bind(id, m, input)
 		b.turn.reply = by.reply
 		return b
 	})
@@ -86,7 +85,7 @@ func (s *session) surfaceInput(m *sessionv1.BeginTurn) turn.SurfaceInput {
 }
 
 // bind makes an explicit turn. It runs in an effect and touches nothing of the actor but what never changes.
-func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInput, told memory) turnBound {
+func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInput) turnBound {
 	b := turnBound{begin: m, turn: &boundTurn{id: id, format: turn.Format(m.GetFormat())}, prompt: m.GetPrompt()}
 	if b.turn.format == "" {
 		b.turn.format = turn.FormatMCP

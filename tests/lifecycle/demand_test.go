@@ -107,6 +107,9 @@ func TestIsolatedSessions(t *testing.T) {
 		state := w.state("s")
 		return len(children(t)) == 0 && state.GetState() == "cold" && state.GetConnections() == 0
 	})
+	if n := w.state("s").GetStarts(); n != 5 {
+		t.Errorf("the pool counts %d starts, want 5", n)
+	}
 }
 
 // V40, V42: however many want a server that does not run, it is started once.
