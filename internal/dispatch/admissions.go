@@ -152,7 +152,7 @@ type Discovery struct {
 
 // NewDiscovery starts with the names that are loaded already, which are not to be changed.
 func NewDiscovery(loaded []string) *Discovery {
-	return &Discovery{loaded: loaded[:len(loaded):len(loaded)]}
+	return &Discovery{loaded: slices.Clip(loaded)}
 }
 
 // Load notes that names are loaded from now on.

@@ -3,8 +3,10 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -73,12 +75,9 @@ func (c Call) Resolve() (turn.Target, error) {
 
 // removed tells the epoch in which a capability went away, from what the registry remembers.
 func (c Call) removed(id capability.ID) (capability.Epoch, bool) {
-	steps := c.Admission.View.History.Steps()
-	for i := len(steps) - 1; i >= 0; i-- {
-		for _, gone := range steps[i].Delta.Removed {
-			if gone == id && steps[i].Epoch <= c.Admission.Epoch {
-				return steps[i].Epoch, true
-			}
+	for _, step := range slices.Backward(c.Admission.View.History.Steps()) {
+		if step.Epoch <= c.Admission.Epoch && slices.Contains(step.Delta.Removed, id) {
+			return step.Epoch, true
 		}
 	}
 	return 0, false
@@ -296,7 +295,7 @@ func canceled(cause error) error {
 	if e := vakerr.From(cause); e.Code != vakerr.Internal {
 		return e
 	}
-	if cause == context.DeadlineExceeded {
+	if errors.Is(cause, context.DeadlineExceeded) {
 		return vakerr.New(vakerr.DeadlineExceeded, "the call took longer than its caller was ready to wait").
 			WithRemedy("allow more time, or ask for less")
 	}

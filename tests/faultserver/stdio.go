@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -15,7 +16,7 @@ func serveStdio(s *server) {
 	send := func(frame []byte) {
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = os.Stdout.Write(append(frame[:len(frame):len(frame)], '\n'))
+		_, _ = os.Stdout.Write(append(slices.Clip(frame), '\n'))
 	}
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	for {

@@ -21,15 +21,15 @@ var (
 	once     sync.Once
 	folder   string
 	binary   string
-	buildErr error
+	errBuild error
 )
 
 // Command is the command line of a fault server with the given flags. See the flags of tests/faultserver.
 func Command(t testing.TB, flags ...string) (command string, args []string) {
 	t.Helper()
 	once.Do(build)
-	if buildErr != nil {
-		t.Fatal(buildErr)
+	if errBuild != nil {
+		t.Fatal(errBuild)
 	}
 	return binary, flags
 }
@@ -42,7 +42,7 @@ func Cleanup() {
 }
 
 func build() {
-	if folder, buildErr = os.MkdirTemp("", "faultserver"); buildErr != nil {
+	if folder, errBuild = os.MkdirTemp("", "faultserver"); errBuild != nil {
 		return
 	}
 	binary = filepath.Join(folder, "faultserver")
@@ -50,7 +50,7 @@ func build() {
 		Owner: "faulttest", Command: "go", Args: []string{"build", "-o", binary, source}, Env: os.Environ(),
 	}, nil)
 	if err != nil || r.ExitCode != 0 {
-		buildErr = fmt.Errorf("cannot build the fault server: %v, exit %d\n%s", err, r.ExitCode, r.Stderr)
+		errBuild = fmt.Errorf("cannot build the fault server: %v, exit %d\n%s", err, r.ExitCode, r.Stderr)
 	}
 }
 
