@@ -38,10 +38,9 @@ type caller struct {
 
 	target turn.Target
 	effect actorkit.Effect
-}
 
-// ended tells a call's actor that the session knows the outcome.
-type ended struct{}
+	release func() bool // lets go of the asker; nil: there is none
+}
 
 // Receive implements actorkit.Actor.
 func (r *caller) Receive(c *actorkit.Context, msg any) {
@@ -52,33 +51,35 @@ func (r *caller) Receive(c *actorkit.Context, msg any) {
 		if m.id == nil || slices.Contains(r.target.IDs, *m.id) {
 			r.effect.Cancel(m.cause)
 		}
-	case ended:
-		c.StopSelf()
+	case actorkit.Stopping:
+		if r.release != nil {
+			r.release()
+		}
 	case actorkit.EffectPanicked:
 		c.Tell(r.session, finished{r.call.ID, dispatch.Outcome{Refusal: vakerr.New(vakerr.Internal, "the call failed inside this program").
 			WithRemedy("look for the cause in the daemon's log").WithCause(m.Reason)}})
-		c.StopSelf()
 	}
 }
 
 func (r *caller) start(c *actorkit.Context) {
 	target, refusal := r.call.Resolve()
 	r.target = target
-	record := recorder{r.session, r.ledger}
 	r.effect = c.Go(func(ctx context.Context) any {
-		if r.timeout > 0 {
-			limited, stop := context.WithTimeout(ctx, r.timeout)
-			defer stop()
-			ctx = limited
-		}
-		if r.asker != nil {
-			given, giveUp := context.WithCancelCause(ctx)
-			defer giveUp(nil)
-			defer context.AfterFunc(r.asker, func() { giveUp(context.Cause(r.asker)) })()
-			ctx = given
-		}
-		// A session that is gone by now has told the asker.
-		_ = r.session.Tell(finished{r.call.ID, r.pipeline.Run(ctx, r.call, target, refusal, record)})
-		return ended{}
+		r.run(ctx, target, refusal)
+		return nil
 	})
+	if r.asker != nil {
+		r.release = context.AfterFunc(r.asker, func() { r.effect.Cancel(context.Cause(r.asker)) })
+	}
+}
+
+// run makes the call and tells the session, which then stops this actor. A session that is gone by now has told the asker.
+func (r *caller) run(ctx context.Context, target turn.Target, refusal error) {
+	if r.timeout > 0 {
+		limited, stop := context.WithTimeout(ctx, r.timeout)
+		defer stop()
+		ctx = limited
+	}
+	outcome := r.pipeline.Run(ctx, r.call, target, refusal, recorder{r.session, r.ledger})
+	_ = r.session.Tell(finished{r.call.ID, outcome})
 }

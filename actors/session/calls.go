@@ -140,6 +140,7 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 		bodies = append(bodies, ledger.ToolsLoaded{Turn: s.bound.id, Tools: result.Promoted})
 	}
 	s.answer(c, call.reply, result, s.finish(bodies)...)
+	c.Stop(call.ref)
 }
 
 func asError(e *vakerr.Error) error {

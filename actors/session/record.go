@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
@@ -84,7 +85,10 @@ func (s *session) answer(c *actorkit.Context, asker actorkit.Replier, result any
 			asker.Reply(result)
 		}, bodies...)
 	default:
-		asker.Reply(result) // what it asks next comes behind this message, and so behind these entries
+		// What the asker asks next comes behind this message, and so behind these entries. It need not wait until they are
+		// encoded: yielding lets it run now, on this processor, where it was put.
+		asker.Reply(result)
+		runtime.Gosched()
 		s.append(c, false, fail, bodies...)
 	}
 }
