@@ -202,18 +202,21 @@ func TestBrokerUnknowns(t *testing.T) {
 	}
 }
 
-// V63: the arguments are checked before the call is sent.
+// V63: the arguments for a tool that nobody knew before are checked before the call is sent; those for a known one the
+// dispatcher has checked.
 func TestBrokerCalls(t *testing.T) {
 	w := newWorld(t, serverOf("db", nil, toolOf("query")), serverOf("gh", nil))
 	w.servers.answer = `{"content":[],"isError":true,"_meta":{"x":1.50}}`
-	e := w.refused("mcp", `{"action":"call","server":"db","tool":"query","arguments":{"n":"one"}}`, vakerr.InvalidArguments)
-	if !strings.Contains(e.Reason, "db/query") || !strings.Contains(e.Reason, "n: must be of type integer") {
+	w.servers.catalog = []capability.ObservedTool{toolOf("open")}
+	e := w.refused("mcp", `{"action":"call","server":"gh","tool":"open","arguments":{"n":"one"}}`, vakerr.InvalidArguments)
+	if !strings.Contains(e.Reason, "gh/open") || !strings.Contains(e.Reason, "n: must be of type integer") {
 		t.Errorf("reason %q", e.Reason)
 	}
-	w.refused("mcp", `{"action":"call","server":"db","tool":"query"}`, vakerr.InvalidArguments)
+	w.refused("mcp", `{"action":"call","server":"gh","tool":"open"}`, vakerr.InvalidArguments)
 	if len(w.servers.calls) != 0 {
 		t.Fatalf("calls went out: %v", w.servers.calls)
 	}
+	w.servers.lists = 0
 	r, err := w.call(t.Context(), "mcp", `{"action":"call","server":"db","tool":"query","arguments":{"n": 1.0}}`)
 	if err != nil || string(r.Content) != w.servers.answer || !r.IsError {
 		t.Fatalf("%s, %v", r.Content, err)

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -144,15 +145,11 @@ func (b *broker) call(ctx context.Context, c op.Call, args brokerCall) (op.Resul
 		return op.Result{}, vakerr.New(vakerr.InvalidArguments, "tool is missing").
 			WithRemedy("list the tools of %s and name one", args.Server)
 	}
-	tool, err := b.tool(ctx, c, args.Server, args.Tool)
-	if err != nil {
-		return op.Result{}, err
-	}
 	arguments := args.Arguments
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	if err := b.schemas.Get(tool.InputSchema).CheckArguments(args.Server+"/"+args.Tool, arguments); err != nil {
+	if err := b.admit(ctx, c, args.Server, args.Tool, arguments); err != nil {
 		return op.Result{}, err
 	}
 	answer, err := b.servers.Call(ctx, c, args.Server, args.Tool, arguments)
@@ -179,26 +176,29 @@ func retrieved(serves capability.Domains) capability.Domains {
 	return serves
 }
 
-// tool finds a tool in the catalog that the turn is bound to, or else in the server's own: a server that was never asked
-// has no catalog yet, and one that has grown knows more than was observed. What is only known now was not judged yet.
-func (b *broker) tool(ctx context.Context, c op.Call, server, name string) (*capability.ObservedTool, error) {
-	for _, t := range c.Bound.ServerTools(server) {
-		if t.Name == name {
-			return t, nil
-		}
+// admit finds a tool in the catalog that the turn is bound to, or else in the server's own: a server that was never asked
+// has no catalog yet, and one that has grown knows more than was observed. What the turn knows, its schema included, was
+// judged before the call came here; what is only known now is judged now.
+func (b *broker) admit(ctx context.Context, c op.Call, server, name string, arguments json.RawMessage) error {
+	named := func(t *capability.ObservedTool) bool { return t.Name == name }
+	if slices.ContainsFunc(c.Bound.ServerTools(server), named) {
+		return nil
 	}
 	catalog, err := b.catalog(ctx, c, server)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if i := slices.IndexFunc(catalog, named); i >= 0 {
+		if err := c.Permit(server, catalog[i]); err != nil {
+			return err
+		}
+		return b.schemas.Get(catalog[i].InputSchema).CheckArguments(server+"/"+name, arguments)
 	}
 	names := make([]string, len(catalog))
 	for i, t := range catalog {
-		if t.Name == name {
-			return t, c.Permit(server, t)
-		}
 		names[i] = t.Name
 	}
-	return nil, vakerr.New(vakerr.UnknownTool, "%s has no tool of that name for this turn", server).
+	return vakerr.New(vakerr.UnknownTool, "%s has no tool of that name for this turn", server).
 		WithRemedy("call one of its tools: %s", phrase.List(names, maxListed))
 }
 

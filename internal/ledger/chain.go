@@ -27,7 +27,7 @@ func Origin(tenant string, id SessionID) Head { return Head{Session: id, Hash: G
 // 1970, kind, operation and body, in this order. Numbers are 8 bytes big-endian; texts have their length before them.
 // e.Prev and e.Hash are not looked at.
 func Chain(prev Hash, e Entry) Hash {
-	text := make([]byte, 0, 192+len(e.Body))
+	text := make([]byte, 0, 1<<10) // on the stack; a longer one moves
 	text = appendField(text, entryDomain)
 	text = append(text, prev[:]...)
 	text = appendField(text, e.Session)
