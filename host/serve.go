@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type ServeOptions struct {
 type Endpoints struct {
 	URL    string // of the TCP listener, without a path
 	Socket string // path of the unix socket
+	Token  bool   // clients of the URL need the token
 }
 
 // Serve answers on HTTP and on the unix socket of the data folder until ctx ends, and then lets requests in flight end.
@@ -79,7 +81,7 @@ func (f *front) serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	tcp, err := net.Listen("tcp", o.Listen)
+	tcp, err := net.Listen(network(o.Listen), o.Listen)
 	if err != nil {
 		return listenFailed(o.Listen, err)
 	}
@@ -102,7 +104,7 @@ func (f *front) serve(ctx context.Context, o ServeOptions) error {
 	}
 	group.Go(func() error { f.awaitReady(ctx); return nil })
 	if o.Listening != nil {
-		at := Endpoints{URL: "http://" + tcp.Addr().String(), Socket: SocketPath(f.data)}
+		at := Endpoints{URL: "http://" + tcp.Addr().String(), Socket: SocketPath(f.data), Token: f.tokens.any != ""}
 		group.Go(func() error { o.Listening(ctx, at); return nil })
 	}
 	group.Go(func() error {
@@ -152,6 +154,14 @@ func newServer(base context.Context, handler http.Handler, log *slog.Logger) *ht
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	return s
+}
+
+// network is "tcp4" for an IPv4 address: net.Listen would take 0.0.0.0 for every address of IPv6, too.
+func network(address string) string {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 func serveOn(s *http.Server, l net.Listener) error {

@@ -348,6 +348,19 @@ func TestListenBeyondLoopbackNeedsAToken(t *testing.T) {
 	}
 }
 
+// TestListensOnNoMoreThanAsked: an IPv4 address opens nothing of IPv6.
+func TestListensOnNoMoreThanAsked(t *testing.T) {
+	r := run(t, &front{tokens: tokens{any: "t"}}, ServeOptions{Listen: "0.0.0.0:0"})
+	if !r.Token || !strings.HasPrefix(r.URL, "http://0.0.0.0:") {
+		t.Errorf("%+v", r.Endpoints)
+	}
+	for address, want := range map[string]string{"127.0.0.1:1": "tcp4", "[::1]:1": "tcp", "[::]:1": "tcp", ":1": "tcp", "localhost:1": "tcp"} {
+		if got := network(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
 // TestSocket: it replaces what a dead daemon left, is for its user only, and works in a folder with a long name.
 func TestSocket(t *testing.T) {
 	for name, folder := range map[string]string{"short": "d", "long": strings.Repeat("d", 150)} {

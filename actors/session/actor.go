@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
@@ -147,6 +148,12 @@ func (s *session) reopen(m *sessionv1.OpenSession, by command) {
 	if m.GetChannel() != "" && m.GetChannel() != s.caller.Channel {
 		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s belongs to the channel %s", s.id, s.caller.Channel).
 			WithRemedy("open another session for the channel %.64q", m.GetChannel()))
+		return
+	}
+	// Whoever asks for a restriction must not be handed a session that does not have it.
+	if len(m.GetWritePaths()) > 0 && !slices.Equal(m.GetWritePaths(), s.writePaths) {
+		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s has other write paths", s.id).
+			WithRemedy("open another session with these, or resume this one without naming any"))
 		return
 	}
 	by.reply.Reply(&sessionv1.OpenSessionResult{Session: s.describe(), Resumed: true})

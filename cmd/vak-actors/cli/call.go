@@ -61,6 +61,9 @@ refused, with the reason on stderr; 4: the tool ran and reports failure.`,
   echo '{"query":"issue"}' | vak-actors call find_tools -`,
 		Args: arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.timeout < 0 {
+				return misused("write how long to wait, for instance 30s", "--timeout %s is in the past", f.timeout)
+			}
 			input, err := a.input(args)
 			if err != nil {
 				return err
@@ -115,13 +118,16 @@ func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []by
 	defer afterwards(ctx, l.Session.EndTurn, &sessionv1.EndTurn{Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId()})
 	result, err := api.Call(ctx, l.Session.Dispatch, &sessionv1.Dispatch{
 		Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId(),
-		Name: name, ArgumentsJson: input, TimeoutMs: f.timeout.Milliseconds(),
+		Name: name, ArgumentsJson: input, TimeoutMs: milliseconds(f.timeout),
 	})
 	if err != nil {
 		return err
 	}
 	return a.printEnvelope(id, turn.GetTurnId(), result)
 }
+
+// milliseconds rounds up: less than one is not the tool's own limit, which 0 stands for.
+func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // afterwards ends what was begun, also when the program was told to end meanwhile. What it cannot end the daemon does, when
 // it is idle.

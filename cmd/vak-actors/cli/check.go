@@ -98,6 +98,6 @@ func (a *app) printReading(r reading) error {
 	for _, p := range r.Problems {
 		printProblem(a.out, p)
 	}
-	fmt.Fprintf(a.out, "%d capabilities, %s\n", len(r.Capabilities), count(len(r.Problems), "problem"))
+	fmt.Fprintf(a.out, "%s, %s\n", count(len(r.Capabilities), "capability"), count(len(r.Problems), "problem"))
 	return nil
 }

@@ -50,7 +50,9 @@ func (a *app) ledgerShow() *cobra.Command {
 				rows = append(rows, []string{strconv.FormatUint(e.Seq, 10), e.At.Format("2006-01-02T15:04:05.000Z"), string(e.Kind), short(string(e.Body), 100)})
 				return nil
 			})
-			table(a.out, rows)
+			if len(rows) > 1 { // what was read before an error is worth seeing
+				table(a.out, rows)
+			}
 			return err
 		},
 	})
@@ -198,7 +200,7 @@ func (a *app) printVerified(found ledger.Verified) error {
 		for _, fault := range found.Faults {
 			fmt.Fprintf(a.out, "fault: %s\n", clean(fault))
 		}
-		fmt.Fprintf(a.out, "%s, %d entries, %s\n", count(found.Sessions, "session"), found.Entries, count(len(found.Faults), "fault"))
+		fmt.Fprintf(a.out, "%s, %s, %s\n", count(found.Sessions, "session"), count(found.Entries, "entry"), count(len(found.Faults), "fault"))
 	}
 	if len(found.Faults) > 0 {
 		return exit{status: exitFindings}

@@ -71,5 +71,8 @@ func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
+	if stem, y := strings.CutSuffix(thing, "y"); y {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
 )
@@ -32,6 +33,35 @@ func TestAnnouncementCanBePasted(t *testing.T) {
 		announcement{Workspace: folder}.print(&out)
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %s", folder, out.String())
+		}
+	}
+}
+
+// TestAnnouncementNamesTheToken where a client needs one.
+func TestAnnouncementNamesTheToken(t *testing.T) {
+	for _, token := range []bool{false, true} {
+		var out bytes.Buffer
+		announcement{MCP: "http://h/mcp", Token: token}.print(&out)
+		if got := strings.Contains(out.String(), `http://h/mcp --header "Authorization: Bearer TOKEN"`); got != token {
+			t.Errorf("token %t: %s", token, out.String())
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 capability": count(1, "capability"), "0 capabilities": count(0, "capability"), "1 problem": count(1, "problem"), "2 problems": count(2, "problem"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestMilliseconds(t *testing.T) {
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, 1500 * time.Microsecond: 2, time.Minute: 60_000} {
+		if got := milliseconds(d); got != want {
+			t.Errorf("%s is %d ms, want %d", d, got, want)
 		}
 	}
 }

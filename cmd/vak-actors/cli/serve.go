@@ -58,6 +58,7 @@ type announcement struct {
 	Listen    string              `json:"listen"`
 	MCP       string              `json:"mcp"`
 	Socket    string              `json:"socket"`
+	Token     bool                `json:"token"` // clients over HTTP need the token
 	Workspace string              `json:"workspace"`
 	Version   string              `json:"version"`
 	Reports   []capability.Report `json:"reports"`
@@ -72,7 +73,7 @@ func (a *app) announce(ctx context.Context, h *host.Host, at host.Endpoints) {
 	if err != nil {
 		folder = a.workspace
 	}
-	n := announcement{Listen: at.URL, MCP: at.URL + "/mcp", Socket: at.Socket, Workspace: folder, Version: versionText()}
+	n := announcement{Listen: at.URL, MCP: at.URL + "/mcp", Socket: at.Socket, Token: at.Token, Workspace: folder, Version: versionText()}
 	client := inside(h)
 	for _, tenant := range h.Tenants() {
 		result, err := api.Call(ctx, client.Registry.GetReport, &registryv1.GetReport{Tenant: tenant})
@@ -108,6 +109,10 @@ func (n announcement) print(w io.Writer) {
 	if strings.ContainsAny(folder, " '\"$&;()<>|*?`\\") {
 		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
 	}
-	fmt.Fprintf(w, "attach a client:\n  claude mcp add --transport http vak %s\n  vak-actors mcp --workspace %s   (over stdio)\n", n.MCP, folder)
+	var header string
+	if n.Token {
+		header = ` --header "Authorization: Bearer TOKEN"`
+	}
+	fmt.Fprintf(w, "attach a client:\n  claude mcp add --transport http vak %s%s\n  vak-actors mcp --workspace %s   (over stdio)\n", n.MCP, header, folder)
 	fmt.Fprintln(w, "what is wrong and what to do:\n  vak-actors doctor --workspace "+folder)
 }

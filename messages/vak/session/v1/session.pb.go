@@ -38,7 +38,8 @@ type OpenSession struct {
 	Channel string `protobuf:"bytes,3,opt,name=channel,proto3" json:"channel,omitempty"`
 	// True when a person can answer approvals.
 	Attended bool `protobuf:"varint,4,opt,name=attended,proto3" json:"attended,omitempty"`
-	// Direct-write paths relative to the workspace; when any is given, write and edit may touch nothing else.
+	// Direct-write paths relative to the workspace; when any is given, write and edit may touch nothing else. Whoever
+	// resumes a session names the same, or none.
 	WritePaths []string `protobuf:"bytes,5,rep,name=write_paths,json=writePaths,proto3" json:"write_paths,omitempty"`
 	// Free words for operators, at most 16 entries; a value is printable ASCII of at most 1024 bytes.
 	Attributes    map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
