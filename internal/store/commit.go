@@ -59,7 +59,7 @@ func (s *SQLite) attempt(ctx context.Context, writes []ledger.Write, outcomes []
 		return s.publicError(err)
 	}
 	if err := tx.Commit(); err != nil {
-		return ledger.Unknown(err)
+		return s.unknown(err)
 	}
 	return nil
 }

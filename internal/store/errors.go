@@ -7,6 +7,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -35,6 +36,17 @@ func (s *SQLite) publicError(err error) error {
 	}
 	return vakerr.New(vakerr.LedgerUnavailable, "the ledger in %s does not work: %s", s.folder, causeText(failed)).
 		WithRemedy("check the disk's space, health and permissions").WithCause(err)
+}
+
+// unknown is the error of a commit that failed: the write may have happened. It says what is wrong with the disk.
+func (s *SQLite) unknown(err error) error {
+	var failed *sqlite.Error
+	if !errors.As(err, &failed) {
+		return ledger.Unknown(err)
+	}
+	return vakerr.New(vakerr.LedgerUnavailable, "it is not known whether the ledger in %s took the entry: %s", s.folder, causeText(failed)).
+		WithRemedy("check the disk's space, health and permissions, and look for the operation before repeating it").
+		WithCause(ledger.Unknown(err))
 }
 
 // damaged tells a file that holds what it should not from one that cannot be reached. A violated constraint is damage:
