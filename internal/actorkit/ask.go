@@ -50,7 +50,12 @@ func Ask[R any](ctx context.Context, to Ref, msg any) (R, error) {
 	return r, nil
 }
 
+// gaveUp is the error of an asker whose context ended. A typed cause says better than we can why it did.
 func gaveUp(ctx context.Context, to Ref) error {
+	var why *vakerr.Error
+	if errors.As(context.Cause(ctx), &why) {
+		return why
+	}
 	code, words := vakerr.Canceled, "asking actor %q was cancelled"
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code, words = vakerr.DeadlineExceeded, "actor %q did not answer in time"

@@ -95,6 +95,20 @@ func TestAskDeadline(t *testing.T) {
 	})
 }
 
+// An asker whose context ended for a typed reason is told that reason.
+func TestAskEndsForAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := spawn(t, newSystem(t), "r", props(nil))
+		release := blocked(t, r)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(vakerr.New(vakerr.ShuttingDown, "the daemon stops"))
+		_, err := actorkit.Ask[int](ctx, r, do(func(*actorkit.Context) any { return 1 }))
+		wantCode(t, err, vakerr.ShuttingDown)
+		release()
+		synctest.Wait()
+	})
+}
+
 // A captured ask may be answered later, from anywhere, and never outlives the actor.
 func TestReplier(t *testing.T) {
 	capture := func(t *testing.T, r actorkit.Ref, answer chan error) (replier actorkit.Replier) {
