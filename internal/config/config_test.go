@@ -181,6 +181,7 @@ func TestProblems(t *testing.T) {
 		{"channel pattern", "[channels.a]\ntools = { deny = [\"[\"] }\n", "channel_pattern:1", "tools.deny"},
 		{"hook without command", "[[hooks]]\nevent = \"stop\"\n", "config_value:1", "no command"},
 		{"hook of another event", "[[hooks]]\ncommand = \"a\"\nevent = \"later\"\n", "config_value:3", "pre-tool-use"},
+		{"hook match", "[[hooks]]\ncommand = \"a\"\nevent = \"pre-tool-use\"\nmatch = \"write(\"\n", "hook_match:4", "asked about every call"},
 		{"second hook", "[[hooks]]\ncommand = \"a\"\nevent = \"stop\"\n[[hooks]]\ncommand = \"a\"\nevnt = \"stop\"\n", "config_unknown_key:6", "did you mean event"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -288,6 +289,7 @@ func TestHooks(t *testing.T) {
 		{"no list", "hooks = 1\n", []string{"!pre-tool-use/hook-1"}},
 		{"no table", "hooks = [1]\n", []string{"!pre-tool-use/hook-1"}},
 		{"written twice", good + good, []string{"pre-tool-use/a"}},
+		{"a match that cannot be read", good + "match = \"write(\"\n", []string{"pre-tool-use/a"}},
 		{"one command for two tools", good + good + "match = \"write\"\n", []string{"pre-tool-use/a", "pre-tool-use/a#2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // Events lists the lifecycle events a hook may name; the spelling with _ is accepted too.
@@ -74,6 +75,7 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 	switch {
 	case !s.bad, !hook.Enabled:
 		s.reportUnasked(hook)
+		s.reportMatch(hook)
 		return hook, true
 	case !closed:
 		top.doc.report(capability.SeverityWarning, "hook_dropped", hook.Line,
@@ -93,6 +95,18 @@ func (s *section) reportUnasked(hook Hook) {
 	if hook.Enabled && (hook.Event == "session-start" || hook.Event == "stop") {
 		s.warn("config_unsupported", "event", fmt.Sprintf("hooks at %s are not supported yet; %s does not run", hook.Event, keyText(hook.Name)),
 			"remove the entry, or keep it for a later version; pre-tool-use and post-tool-use run")
+	}
+}
+
+// reportMatch names a match that cannot be read. The hook is asked about every call then, since a guard that runs too
+// often does less harm than one that never does.
+func (s *section) reportMatch(hook Hook) {
+	if hook.Match == "" || !hook.Enabled {
+		return
+	}
+	if _, err := policy.ParsePattern(hook.Match); err != nil {
+		s.doc.report(capability.SeverityError, "hook_match", s.line("match"), fmt.Sprintf("match %s: %v", s.label(), err),
+			"write Tool or Tool(glob), for instance write(src/**); until then the hook is asked about every call")
 	}
 }
 
