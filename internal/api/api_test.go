@@ -235,6 +235,9 @@ func TestAuthorize(t *testing.T) {
 			t.Errorf("token %q for tenant %q: %v", c.token, c.tenant, err)
 		}
 	}
+	if err := connectError(vakerr.New(vakerr.Unauthenticated, "no")); err.Code() != connect.CodeUnauthenticated {
+		t.Errorf("a client without a token is told %s, want unauthenticated (401)", err.Code())
+	}
 	if len(d.asked) != 0 {
 		t.Errorf("%d questions reached the door", len(d.asked))
 	}

@@ -22,6 +22,9 @@ func connectError(err error) *connect.Error {
 	if err := code.UnmarshalText([]byte(public.Kind().ConnectCode())); err != nil {
 		code = connect.CodeInternal
 	}
+	if public.Code == vakerr.Unauthenticated {
+		code = connect.CodeUnauthenticated // 401, as at /mcp: a token can help, other than after a denial
+	}
 	e := connect.NewError(code, errors.New(public.Reason))
 	if detail, err := connect.NewErrorDetail(wire.Refusal(public)); err == nil {
 		e.AddDetail(detail)
