@@ -49,7 +49,12 @@ func TestPassedKeepsEveryByte(t *testing.T) {
 	if string(r.Content) != string(raw) || !r.IsError {
 		t.Errorf("got %+v", r)
 	}
-	for _, bad := range []string{``, `null`, `[]`, `"x"`, `{"isError":"yes"}`, `{"content":`} {
+	for _, odd := range []string{`{}`, `{"content":null}`, `{"structuredContent":{}}`} {
+		if _, err := op.Passed(json.RawMessage(odd)); err != nil {
+			t.Errorf("%s: %v", odd, err)
+		}
+	}
+	for _, bad := range []string{``, `null`, `[]`, `"x"`, `{"isError":"yes"}`, `{"content":`, `{"content":"text"}`, `{"content":{}}`, `{"content":1}`} {
 		if _, err := op.Passed(json.RawMessage(bad)); vakerr.CodeOf(err) != vakerr.OutputInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -63,10 +63,21 @@ func Failure(err *vakerr.Error) Result {
 	})}
 }
 
+// blocks is a list that is looked at and not read. Null stands for none: servers with an empty list write it.
+type blocks struct{}
+
+func (*blocks) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '[' && raw[0] != 'n' {
+		return errors.New("content is no list")
+	}
+	return nil
+}
+
 // Passed is the result a server gave. Content is kept byte for byte; only whether it is an error is read from it.
 func Passed(content json.RawMessage) (Result, error) {
 	var read struct {
-		IsError bool `json:"isError"`
+		Blocks  blocks `json:"content"`
+		IsError bool   `json:"isError"`
 	}
 	if !isObject(content) {
 		return Result{}, errNoResult(errors.New("it is no object"))
