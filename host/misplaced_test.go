@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -62,6 +63,23 @@ func TestOneFileForBoth(t *testing.T) {
 		if p := problemsOf(t, startHostWith(t, Options{Workspace: ws, Config: named}), ""); len(p) > 0 {
 			t.Errorf("--config %q: %+v", named, p)
 		}
+	}
+}
+
+// A rule that cannot be read is one finding with its line, however many parts of the host compile it.
+func TestRulesAreReportedOnce(t *testing.T) {
+	ws := t.TempDir()
+	text := "[permissions]\nallow = [\"bad(\"]\n[channels.a]\ntools = { deny = [\"[\"] }\n"
+	if err := os.WriteFile(filepath.Join(ws, configName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range problemsOf(t, startHost(t, ws), "") {
+		got = append(got, fmt.Sprintf("%s:%d %s", p.Path, p.Line, p.Code))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"vak.toml:1 permission_rule", "vak.toml:3 channel_pattern"}, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ type scanner struct {
 	misplaced func(config.Config) []capability.Problem
 	revision  uint64
 	policy    *policy.Current      // of revision
-	problems  []capability.Problem // of its rules and of settings that are read elsewhere
+	problems  []capability.Problem // of settings that are read elsewhere
 }
 
 // Scan implements reconciler.Scanner. The root is opened anew each time: a workspace that was replaced is another folder.
@@ -43,8 +42,7 @@ func (s *scanner) Scan(context.Context) (reconciler.World, error) {
 		return reconciler.World{}, err
 	}
 	if r.Revision != s.revision || s.policy == nil {
-		s.policy, s.problems = compile(r.Config)
-		s.problems = append(s.problems, s.misplaced(r.Config)...)
+		s.policy, s.problems = compile(r.Config), s.misplaced(r.Config)
 		s.revision = r.Revision
 	}
 	world := reconciler.World{
@@ -57,21 +55,14 @@ func (s *scanner) Scan(context.Context) (reconciler.World, error) {
 	return world, nil
 }
 
-// compile makes the policy of a configuration. Rules that cannot be read are problems, and fail closed.
-func compile(c config.Config) (*policy.Current, []capability.Problem) {
-	engine, problems := policy.CompileEngine(c.Permissions)
+// compile makes the policy of a configuration. Rules that cannot be read fail closed; whoever read the file reported them.
+func compile(c config.Config) *policy.Current {
+	engine, _ := policy.CompileEngine(c.Permissions)
 	current := &policy.Current{Engine: engine, Channels: make(map[string]*policy.Channel, len(c.Channels))}
-	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
-		channel, more := policy.CompileChannel(name, c.Channels[name])
-		current.Channels[name] = channel
-		problems = append(problems, more...)
+	for name, rules := range c.Channels {
+		current.Channels[name], _ = policy.CompileChannel(name, rules)
 	}
-	for i := range problems {
-		if problems[i].Path == "" {
-			problems[i].Path = configName
-		}
-	}
-	return current, problems
+	return current
 }
 
 // secretsName is a file of KEY=VALUE lines in the data folder, for secrets that should not be in an environment.
