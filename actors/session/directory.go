@@ -27,15 +27,22 @@ func DirectoryProps(c Config) actorkit.Props {
 // directory is the only one to spawn, find and passivate its sessions.
 type directory struct {
 	*Config
-	live   map[string]*resident
-	roomAt time.Time // when makeRoom looked last
+	live    map[string]*resident
+	roomAt  time.Time // when makeRoom looked last
+	parting int       // residents that were asked to passivate and have not answered
+	more    bool      // of those that should be asked some were not, as maxParting were
 }
+
+// maxParting bounds how many sessions of a directory passivate at a time. Each writes an entry, and the queue of the ledger
+// is everybody's: a hundred thousand sessions that fall idle at once must not fill it.
+const maxParting = 256
 
 // resident is one session in memory.
 type resident struct {
 	ref     actorkit.Ref
 	used    time.Time // last command
-	leaving bool      // it was asked to passivate; its answer is outstanding
+	leaving bool      // it was asked to passivate and has not answered, or it is ending
+	parting bool      // it counts in the directory's parting
 	queue   []command // arrived while leaving
 }
 
@@ -56,7 +63,7 @@ func (d *directory) Receive(c *actorkit.Context, msg any) {
 	case actorkit.ChildStopped:
 		d.ended(c, m)
 	case awake:
-		d.stays(m.id)
+		d.stays(c, m.id)
 	case *protocol.Revoked:
 		for _, r := range d.live {
 			_ = r.ref.Tell(m)
@@ -131,17 +138,19 @@ func (d *directory) ended(c *actorkit.Context, m actorkit.ChildStopped) {
 	}
 	delete(d.live, m.Name)
 	d.Residents.Delete(m.Name)
+	d.parted(c, r)
 	for _, waiting := range r.queue {
 		d.route(c, m.Name, waiting)
 	}
 }
 
-func (d *directory) stays(id string) {
+func (d *directory) stays(c *actorkit.Context, id string) {
 	r := d.live[id]
 	if r == nil || !r.leaving {
 		return
 	}
 	r.leaving = false
+	d.parted(c, r)
 	queue := r.queue
 	r.queue = nil
 	for _, m := range queue {
@@ -153,14 +162,18 @@ func (d *directory) stays(id string) {
 
 // sweep asks sessions that nobody used for a while to leave. It runs four times per idle time.
 func (d *directory) sweep(c *actorkit.Context) {
-	now := c.Now()
-	for _, r := range d.live {
-		if unused := now.Sub(r.used); !r.leaving && unused > d.IdleTTL {
-			d.passivate(r, unused)
-		}
-	}
+	d.passivateUnused(c)
 	d.makeRoom(c)
 	c.After(d.IdleTTL/4, sweep{})
+}
+
+func (d *directory) passivateUnused(c *actorkit.Context) {
+	now := c.Now()
+	for _, r := range d.live {
+		if unused := now.Sub(r.used); !r.leaving && unused > d.IdleTTL && !d.passivate(r, unused) {
+			return
+		}
+	}
 }
 
 // roomPause lies between two looks for sessions to passivate: where everything in memory is in use, looking is in vain.
@@ -181,13 +194,37 @@ func (d *directory) makeRoom(c *actorkit.Context) {
 	}
 	slices.SortFunc(staying, func(a, b *resident) int { return a.used.Compare(b.used) })
 	for _, r := range staying[:max(0, len(staying)-d.MaxLive)] {
-		d.passivate(r, d.roomAt.Sub(r.used))
+		if !d.passivate(r, d.roomAt.Sub(r.used)) {
+			return
+		}
 	}
 }
 
-// passivate asks a session to leave; it answers with awake, or ends.
-func (d *directory) passivate(r *resident, unused time.Duration) {
-	r.leaving = r.ref.Tell(sleep{unused}) == nil
+// passivate asks a session to leave; it answers with awake, or ends. It returns false when enough of them are leaving: the
+// others are asked when those have answered.
+func (d *directory) passivate(r *resident, unused time.Duration) bool {
+	if d.parting >= maxParting {
+		d.more = true
+		return false
+	}
+	if r.ref.Tell(sleep{unused}) == nil {
+		r.leaving, r.parting = true, true
+		d.parting++
+	}
+	return true
+}
+
+// parted notes the answer of a session that was asked to leave, and asks more of them when it was the last.
+func (d *directory) parted(c *actorkit.Context, r *resident) {
+	if !r.parting {
+		return
+	}
+	r.parting = false
+	d.parting--
+	if d.more && d.parting == 0 {
+		d.more = false
+		d.passivateUnused(c)
+	}
 }
 
 // describe answers from memory where the session is there, else from the store; asking revives nothing.
