@@ -52,7 +52,9 @@ func Diff(from, to *Set) Delta {
 }
 
 // Empty reports whether nothing differs.
-func (d Delta) Empty() bool { return len(d.Added)+len(d.Updated)+len(d.Removed) == 0 }
+func (d Delta) Empty() bool { return d.len() == 0 }
+
+func (d Delta) len() int { return len(d.Added) + len(d.Updated) + len(d.Removed) }
 
 // Only returns the part of the delta about the ids that keep returns true for, so that nobody learns of what is hidden
 // from them.

@@ -46,8 +46,12 @@ func DiffMarks(from Marks, to *Set) Delta {
 	return d
 }
 
-// maxHistory bounds how many publications a History remembers.
-const maxHistory = 256
+// Bounds of a History: how many publications it remembers, and how many ids they name together. It has to fit a value of
+// the ledger's store, however many capabilities come and go at once.
+const (
+	maxHistory    = 256
+	maxHistoryIDs = 8192
+)
 
 // Step is one publication: the epoch it led to and what it changed.
 type Step struct {
@@ -70,16 +74,21 @@ func NewHistory(steps []Step) *History {
 	return h
 }
 
-// With returns the history that continues with s. Only the last 256 steps are kept.
+// With returns the history that continues with s. Only the last 256 steps are kept, and fewer where they name very many
+// ids; a step that names too many by itself is not remembered, as if it had left a gap.
 func (h *History) With(s Step) *History {
 	kept := h.Steps()
 	if len(kept) > 0 && kept[len(kept)-1].Epoch+1 != s.Epoch {
 		kept = nil
 	}
-	if len(kept) >= maxHistory {
-		kept = kept[len(kept)-maxHistory+1:]
+	kept = append(slices.Clone(kept), s)
+	named := 0
+	for i, step := range slices.Backward(kept) {
+		if named += step.Delta.len(); named > maxHistoryIDs || len(kept)-i > maxHistory {
+			return &History{steps: kept[i+1:]}
+		}
 	}
-	return &History{steps: append(slices.Clone(kept), s)}
+	return &History{steps: kept}
 }
 
 // Steps returns the remembered steps, oldest first. The caller must not change them.

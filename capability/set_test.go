@@ -339,3 +339,29 @@ func BenchmarkDiff(b *testing.B) {
 		}
 	}
 }
+
+// A history fits a value of the store however much comes and goes at once: what it names is bounded, not only its steps.
+func TestHistoryIsBoundedByWhatItNames(t *testing.T) {
+	many := func(n int) (d Delta) {
+		for i := range n {
+			d.Added = append(d.Added, id(fmt.Sprintf("tool:t%d", i)))
+		}
+		return d
+	}
+	var h *History
+	for e := range Epoch(20) {
+		h = h.With(Step{e + 1, many(1000)})
+	}
+	if n := len(h.Steps()); n != maxHistoryIDs/1000 || h.Steps()[n-1].Epoch != 20 {
+		t.Errorf("%d steps are kept, up to %d", n, h.Steps()[n-1].Epoch)
+	}
+	if h = h.With(Step{21, many(maxHistoryIDs + 1)}); len(h.Steps()) != 0 {
+		t.Errorf("%d steps are kept beside one too large", len(h.Steps()))
+	}
+	if _, known := h.Between(20, 21); known {
+		t.Error("a step that was dropped is known")
+	}
+	if h = h.With(Step{22, many(1)}); len(h.Steps()) != 1 {
+		t.Errorf("%d steps are kept after it", len(h.Steps()))
+	}
+}

@@ -45,7 +45,10 @@ type registry struct {
 	Config
 
 	loaded  bool
-	waiting []pending // arrived before the memory was loaded
+	waiting []pending // arrived before the memory was loaded; at most maxWaiting
+
+	saves  []save          // to be made durable, one after the other; the first one runs
+	effect actorkit.Effect // that loads or saves; the actor cannot go on without its outcome
 
 	snapshot     capability.Snapshot
 	history      *capability.History
@@ -77,19 +80,32 @@ func (r *registry) Receive(c *actorkit.Context, msg any) {
 		r.onLoaded(c, m)
 	case loadAgain:
 		r.load(c)
-	case published:
-		r.onPublished(c, m)
 	case saved:
 		r.onSaved(c, m)
+	case actorkit.EffectPanicked:
+		if m.Effect == r.effect {
+			panic(m.Reason) // nobody knows what is durable: load it again
+		}
 	case actorkit.Stopping, actorkit.Stopped, actorkit.ChildStopped:
 	default:
-		if !r.loaded {
-			r.waiting = append(r.waiting, pending{msg, c.Replier()})
-			return
-		}
-		r.handle(c, msg, c.Replier())
+		r.receive(c, msg, c.Replier())
 	}
 }
+
+// receive keeps what comes before the memory is loaded.
+func (r *registry) receive(c *actorkit.Context, msg any, reply actorkit.Replier) {
+	switch {
+	case r.loaded:
+		r.handle(c, msg, reply)
+	case len(r.waiting) >= maxWaiting:
+		reply.Reply(vakerr.New(vakerr.QueueFull, "%d messages wait for the registry to read its memory", maxWaiting).
+			WithRemedy("look for the cause in the daemon's log").WithRetryAfter(retryLoad))
+	default:
+		r.waiting = append(r.waiting, pending{msg, reply})
+	}
+}
+
+const maxWaiting = 1024
 
 func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) {
 	switch m := msg.(type) {
@@ -118,7 +134,7 @@ func (r *registry) start(c *actorkit.Context) {
 }
 
 func (r *registry) load(c *actorkit.Context) {
-	c.Go(func(ctx context.Context) any {
+	r.effect = c.Go(func(ctx context.Context) any {
 		m, err := r.Memory.Load(ctx)
 		return loaded{m, err}
 	})
@@ -143,13 +159,11 @@ func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
 	}
 	r.loaded = true
 	r.snapshot = capability.Snapshot{Epoch: m.memory.Epoch.Epoch}
-	if shown := r.Gate.View(); shown.Snapshot.Epoch == r.snapshot.Epoch { // this actor failed and was started again
-		r.snapshot, r.policy = shown.Snapshot, shown.Policy
-	}
 	r.marks = m.memory.Epoch.Marks
 	r.history = capability.NewHistory(m.memory.Epoch.History)
 	r.revoked = m.memory.Revocations
 	maps.Copy(r.observations, m.memory.Observations)
+	r.resume(r.Gate.View())
 	r.publishView()
 	for _, p := range r.waiting {
 		if p.reply.Wanted() || !isAsk(p.msg) {
@@ -157,6 +171,19 @@ func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
 		}
 	}
 	r.waiting = nil
+}
+
+// resume goes on with what an earlier incarnation showed, which failed and was started again. That is in force, whatever
+// of it became durable: a revocation must not be lost, and the set must not vanish under running turns. An epoch that was
+// made durable and never shown counts as not published; its number is free.
+func (r *registry) resume(shown *turn.View) {
+	if shown.History == nil {
+		return // nobody published before
+	}
+	r.revoked, r.policy = shown.Revoked, shown.Policy
+	if shown.Snapshot.Set != nil {
+		r.snapshot, r.history = shown.Snapshot, shown.History
+	}
 }
 
 // isAsk reports whether a message is of use only to somebody who waits for its answer.
@@ -171,19 +198,21 @@ func isAsk(msg any) bool {
 func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actorkit.Replier) {
 	before := r.snapshot.Epoch
 	r.declared, r.problems = m.Declarations, m.Problems
+	r.forgetObservations(c)
 	policyMoved := r.policy != m.Policy
 	r.policy = m.Policy
 	r.noteLoop(m.Loop)
-	r.loop.Failing, r.loop.LastError, r.loop.FailedSince = false, "", time.Time{}
 	if policyMoved {
 		r.publishView() // policy narrows at once; it is no part of the epoch
 	}
 	r.publishThen(c, func(epoch capability.Epoch, err error) {
 		if err != nil {
+			r.noteFailure(m.Loop.At, vakerr.From(err).Reason)
 			reply.Reply(err)
 			return
 		}
 		r.loop.Epoch = epoch
+		r.loop.Failing, r.loop.LastError, r.loop.FailedSince = false, "", time.Time{}
 		if epoch != before {
 			r.loop.LastChange = m.Loop.At
 		}
@@ -193,17 +222,27 @@ func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actor
 
 func (r *registry) passFailed(m *protocol.PassFailed) {
 	r.noteLoop(m.Loop)
+	r.noteFailure(m.Loop.At, m.Reason)
+}
+
+// noteFailure notes that what is on the disk did not become the current epoch.
+func (r *registry) noteFailure(at time.Time, reason string) {
 	if !r.loop.Failing {
-		r.loop.FailedSince = m.Loop.At
+		r.loop.FailedSince = at
 	}
-	r.loop.Failing, r.loop.LastError = true, m.Reason
+	r.loop.Failing, r.loop.LastError = true, reason
 }
 
 func (r *registry) noteLoop(f protocol.LoopFacts) {
 	r.loop.LastRun, r.loop.Passes, r.loop.Watching = f.At, f.Passes, f.Watching
 }
 
-// publishView shows the current state at the gate. It returns when no dispatch can still act on an older view.
+// publishView shows the current state at the gate. It returns when no dispatch can still act on an older view. Before
+// the first set is published no policy is shown either: nobody can begin a turn with a set that does not stand yet.
 func (r *registry) publishView() {
-	r.Gate.Publish(turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history})
+	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history}
+	if r.snapshot.Set == nil {
+		v.Policy = nil
+	}
+	r.Gate.Publish(v)
 }

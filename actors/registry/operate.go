@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
-	"reflect"
 
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
@@ -17,14 +16,6 @@ import (
 )
 
 const maxReason = 1 << 10 // bytes of a revocation's reason
-
-// saved is the outcome of making revocations durable.
-type saved struct {
-	err  error
-	then func(c *actorkit.Context, err error)
-}
-
-func (r *registry) onSaved(c *actorkit.Context, m saved) { m.then(c, m.err) }
 
 func (r *registry) revoke(c *actorkit.Context, m *registryv1.Revoke, reply actorkit.Replier) {
 	id, err := capability.ParseID(m.GetId())
@@ -73,9 +64,9 @@ func (r *registry) restore(c *actorkit.Context, m *registryv1.Restore, reply act
 // made durable the operator is told so; they stay in force in this process.
 func (r *registry) saveRevocations(c *actorkit.Context, reply actorkit.Replier, result func(capability.Epoch) any) {
 	current := r.revoked
-	c.Go(func(ctx context.Context) any {
-		err := r.Memory.SaveRevocations(ctx, current)
-		return saved{err, func(c *actorkit.Context, err error) {
+	r.save(c, save{
+		work: func(ctx context.Context) error { return r.Memory.SaveRevocations(ctx, current) },
+		then: func(c *actorkit.Context, err error) {
 			if err != nil {
 				c.Log().Error("cannot make a revocation durable", slog.Any("error", err))
 				reply.Reply(err)
@@ -88,33 +79,8 @@ func (r *registry) saveRevocations(c *actorkit.Context, reply actorkit.Replier, 
 				}
 				reply.Reply(result(epoch))
 			})
-		}}
+		},
 	})
-}
-
-func (r *registry) observe(c *actorkit.Context, m *protocol.Observed) {
-	known := r.observations[m.Server]
-	next := &RememberedObservation{Definition: m.Definition, Observation: m.Observation}
-	if m.Observation == nil {
-		next = nil
-	}
-	if reflect.DeepEqual(known, next) {
-		return // no news
-	}
-	if next == nil {
-		delete(r.observations, m.Server)
-	} else {
-		r.observations[m.Server] = next
-	}
-	c.Go(func(ctx context.Context) any {
-		err := r.Memory.SaveObservation(ctx, m.Server, next)
-		return saved{err, func(c *actorkit.Context, err error) {
-			if err != nil { // it is learned again after a restart
-				c.Log().Warn("cannot keep what was learned of a server", slog.String("server", m.Server), slog.Any("error", err))
-			}
-		}}
-	})
-	r.publishThen(c, func(capability.Epoch, error) {})
 }
 
 func (r *registry) report() any {
@@ -138,6 +104,8 @@ const (
 	mostHits    = 50
 )
 
+var errSearchBroke = vakerr.New(vakerr.Internal, "the search broke off").WithRemedy("look for the cause in the daemon's log")
+
 // find searches in an effect: an index over thousands of tools takes milliseconds.
 func (r *registry) find(c *actorkit.Context, m *registryv1.Find, reply actorkit.Replier) {
 	if m.GetQuery() == "" || len(m.GetQuery()) > maxQuery {
@@ -149,7 +117,12 @@ func (r *registry) find(c *actorkit.Context, m *registryv1.Find, reply actorkit.
 		limit = defaultHits
 	}
 	view := r.Gate.View()
+	if view.Policy == nil {
+		reply.Reply(vakerr.New(vakerr.CapabilityUnavailable, "the workspace has not been read yet").WithRemedy("try again in a moment"))
+		return
+	}
 	c.Go(func(context.Context) any {
+		defer reply.Reply(errSearchBroke) // an earlier answer counts
 		admitted := turn.Admit(turn.AdmitInput{View: view, Channel: view.Policy.Channel(m.GetChannel()), Engine: view.Policy.Engine})
 		result := &registryv1.FindResult{}
 		for _, h := range turn.NewIndex(admitted.Docs()).Search(m.GetQuery(), min(limit, mostHits)) {

@@ -8,15 +8,8 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
-	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
-
-// published is the outcome of making an epoch number durable.
-type published struct {
-	next    capability.Snapshot
-	history *capability.History
-	err     error
-}
 
 // publishThen publishes what differs and then calls done with the epoch in force. While a publication runs, all that
 // arrives is folded into the next one.
@@ -31,10 +24,10 @@ func (r *registry) publishThen(c *actorkit.Context, done func(capability.Epoch, 
 }
 
 func (r *registry) publish(c *actorkit.Context) {
-	set, err := capability.NewSet(r.effective(), r.revoked)
+	set, err := r.snapshot.Set.Renew(r.effective(), r.revoked)
 	if err != nil {
 		c.Log().Error("the declared set is not consistent; the last one stays", slog.Any("error", err))
-		r.settle(err)
+		r.settle(vakerr.New(vakerr.Internal, "the declared set is not consistent: %v", err))
 		return
 	}
 	delta, next, moved := r.step(set)
@@ -44,42 +37,45 @@ func (r *registry) publish(c *actorkit.Context) {
 	}
 	r.publishing = true
 	history := r.history.With(capability.Step{Epoch: next.Epoch, Delta: delta})
-	c.Go(func(ctx context.Context) any {
-		err := r.Memory.SaveEpoch(ctx, RememberedEpoch{
-			Epoch: next.Epoch, Digest: set.Digest(), Marks: set.Marks(), History: history.Steps(),
-		})
-		return published{next, history, err}
+	r.save(c, save{
+		work: func(ctx context.Context) error {
+			return r.Memory.SaveEpoch(ctx, RememberedEpoch{
+				Epoch: next.Epoch, Digest: set.Digest(), Marks: set.Marks(), History: history.Steps(),
+			})
+		},
+		then: func(c *actorkit.Context, err error) { r.published(c, next, history, err) },
 	})
 }
 
-// step finds the snapshot after the current one. After a restart the last published set is known by its marks only: an
-// unchanged world goes on under its old number, without moving anything.
+// step finds the snapshot after the current one. The last published set is not known before the first pass: of an earlier
+// process there are its marks only, and an unchanged world goes on under its old number, without moving anything.
 func (r *registry) step(set *capability.Set) (capability.Delta, capability.Snapshot, bool) {
-	if r.snapshot.Set == nil && r.snapshot.Epoch > 0 {
-		delta := capability.DiffMarks(r.marks, set)
-		if delta.Empty() {
-			r.snapshot.Set, r.marks = set, nil
-			r.publishView()
-			return delta, r.snapshot, false
-		}
-		return delta, capability.Snapshot{Epoch: r.snapshot.Epoch + 1, Set: set}, true
+	if r.snapshot.Set != nil {
+		next, moved := r.snapshot.Next(set)
+		return capability.Diff(r.snapshot.Set, set), next, moved
 	}
-	next, moved := r.snapshot.Next(set)
-	return capability.Diff(r.snapshot.Set, set), next, moved
+	delta := capability.DiffMarks(r.marks, set)
+	if delta.Empty() {
+		r.snapshot.Set, r.marks = set, nil
+		r.publishView()
+		return delta, r.snapshot, false
+	}
+	return delta, capability.Snapshot{Epoch: r.snapshot.Epoch + 1, Set: set}, true
 }
 
-func (r *registry) onPublished(c *actorkit.Context, m published) {
+// published goes on when the number of next is durable, or cannot be made so.
+func (r *registry) published(c *actorkit.Context, next capability.Snapshot, history *capability.History, err error) {
 	r.publishing = false
-	if m.err == nil {
-		r.snapshot, r.history, r.marks = m.next, m.history, nil
+	if err == nil {
+		r.snapshot, r.history, r.marks = next, history, nil
 		r.publishView()
 		r.Announce(&registryv1.EpochPublished{
-			Tenant: r.Tenant, Epoch: uint64(m.next.Epoch), Digest: m.next.Set.Digest(),
+			Tenant: r.Tenant, Epoch: uint64(next.Epoch), Digest: next.Set.Digest(),
 		})
 	} else {
-		c.Log().Error("cannot make an epoch durable; the last one stays", slog.Any("error", m.err))
+		c.Log().Error("cannot make an epoch durable; the last one stays", slog.Any("error", err))
 	}
-	r.settle(m.err)
+	r.settle(err)
 	if r.dirty {
 		r.dirty = false
 		r.settled, r.queued = r.queued, nil
@@ -109,20 +105,4 @@ func (r *registry) effective() []capability.Declaration {
 		}
 	}
 	return all
-}
-
-// withObservation adds what is known of a server, provided that it was observed under this very definition.
-func (r *registry) withObservation(d capability.Declaration) capability.Declaration {
-	server, ok := d.Config.(*capability.Server)
-	if !ok {
-		return d
-	}
-	known := r.observations[d.ID.Name]
-	if known == nil || known.Definition != protocol.ServerDefinition(server) {
-		return d
-	}
-	observed := *server
-	observed.Observation = known.Observation
-	d.Config = &observed
-	return d
 }
