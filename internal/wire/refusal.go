@@ -11,6 +11,9 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
+// maxRetryAfter bounds a wait that comes from outside; a longer one is as good as none.
+const maxRetryAfter = 24 * time.Hour
+
 // Refusal is the message form of an error's public face; nil for nil. Foreign text stays private.
 func Refusal(err error) *commonv1.Refusal {
 	e := vakerr.From(err)
@@ -34,7 +37,7 @@ func Error(r *commonv1.Refusal) *vakerr.Error {
 	if r.GetRemedy() != "" {
 		e = e.WithRemedy("%s", r.GetRemedy())
 	}
-	if ms := r.GetRetryAfterMs(); ms > 0 {
+	if ms := min(r.GetRetryAfterMs(), maxRetryAfter.Milliseconds()); ms > 0 {
 		e = e.WithRetryAfter(time.Duration(ms) * time.Millisecond)
 	}
 	return e
