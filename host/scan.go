@@ -58,11 +58,30 @@ func (s *scanner) Scan(context.Context) (reconciler.World, error) {
 // compile makes the policy of a configuration. Rules that cannot be read fail closed; whoever read the file reported them.
 func compile(c config.Config) *policy.Current {
 	engine, _ := policy.CompileEngine(c.Permissions)
-	current := &policy.Current{Engine: engine, Channels: make(map[string]*policy.Channel, len(c.Channels))}
+	current := &policy.Current{Engine: engine.Guarding(programs(c)), Channels: make(map[string]*policy.Channel, len(c.Channels))}
 	for name, rules := range c.Channels {
 		current.Channels[name], _ = policy.CompileChannel(name, rules)
 	}
 	return current
+}
+
+// programs are the files of the workspace that hooks and servers run: whoever can write them runs code of their own.
+func programs(c config.Config) []string {
+	var files []string
+	add := func(word string) {
+		if strings.Contains(word, "/") && filepath.IsLocal(word) {
+			files = append(files, filepath.ToSlash(word))
+		}
+	}
+	for _, h := range c.Hooks {
+		for word := range strings.FieldsSeq(h.Command) {
+			add(word)
+		}
+	}
+	for _, s := range c.MCP {
+		add(s.Command)
+	}
+	return files
 }
 
 // secretsName is a file of KEY=VALUE lines in the data folder, for secrets that should not be in an environment.

@@ -28,6 +28,7 @@ type world struct {
 	table     *op.Table
 	writes    []string // write paths of the calls
 	gate      error    // what the gate says right before an effect
+	judged    []string // the paths that links led to
 	forbidden error    // what the permission engine says of a tool that is only known while the call runs
 }
 

@@ -84,8 +84,8 @@ func (f *files) write(_ context.Context, c op.Call) (op.Result, error) {
 	return op.Text(fmt.Sprintf("%s %s, %d bytes", did, target, len(args.Content))), nil
 }
 
-// openTarget opens the workspace and follows the links of the path to write. The paths this run may write are checked
-// again with what the links lead to: the check before dispatch has seen names only.
+// openTarget opens the workspace and follows the links of the path to write. The paths this run may write, and the
+// permission rules, are asked again with what the links lead to: the checks before dispatch have seen names only.
 func (f *files) openTarget(c op.Call, p string) (*rootfs.Root, string, error) {
 	root, rel, err := f.open(p)
 	if err != nil {
@@ -94,6 +94,9 @@ func (f *files) openTarget(c op.Call, p string) (*rootfs.Root, string, error) {
 	target, err := root.Resolve(rel)
 	if err == nil {
 		err = op.CheckWritePath(c.WritePaths, target)
+	}
+	if err == nil && target != rel {
+		err = c.PermitPath(target)
 	}
 	if err != nil {
 		root.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -83,9 +84,24 @@ func (r *run) effect(ctx context.Context) (op.Result, error) {
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
 		Bound:  r.call.Admission.Bound(r.call.Discovery),
-		Permit: r.permitObserved,
+		Permit: r.permitObserved, PermitPath: r.permitPath,
 		Commit: r.commit,
 	})
+}
+
+// permitPath judges a call again by the path that it really acts on.
+func (r *run) permitPath(p string) error {
+	requests := r.requests(r.target)
+	for i := range requests {
+		if requests[i].Kind == policy.SubjectPath {
+			requests[i].Subject = p
+		}
+	}
+	decided, about := r.Gate.View().Policy.Engine.DecideAll(requests)
+	if refused := decided.Refusal(about); refused != nil {
+		return refused
+	}
+	return nil
 }
 
 // permitObserved judges a call of a server's tool again, by what the tool declares of itself. Before, when its catalog was

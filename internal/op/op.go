@@ -33,6 +33,10 @@ type Call struct {
 	// the call is not permitted, and is returned as it is. It does not block.
 	Permit func(server string, tool *capability.ObservedTool) error
 
+	// PermitPath is asked by an op that follows links, with the path, relative to the workspace, that they led to: an error
+	// means that the call is not permitted there, and is returned as it is. It does not block.
+	PermitPath func(path string) error
+
 	// Commit is asked by an op that waits (for a server to start, for a lock) before its effect, immediately before that
 	// effect; an error means that the call must not go on, and is returned as it is. The dispatcher has asked it once
 	// before Run. It does not block.

@@ -51,9 +51,10 @@ type Decision struct {
 
 // Engine judges calls by rules and mode. It is never changed after it was compiled.
 type Engine struct {
-	mode  Mode
-	rules []rule // in order of severity, deny first
-	shut  string // why every call is denied; empty: it is not
+	mode    Mode
+	rules   []rule   // in order of severity, deny first
+	guarded []string // further files that are never written by mode alone; lower case
+	shut    string   // why every call is denied; empty: it is not
 }
 
 // CompileEngine compiles the section. It fails closed: a deny rule that cannot be read denies every call until it is
@@ -159,7 +160,9 @@ func (e *Engine) byMode(req Request) Decision {
 		return Decision{Effect: Ask, Reason: "it may destroy what cannot be brought back"}
 	case req.Server != "":
 		return Decision{Effect: Allow, Reason: "its server is declared here, and it does not declare that it destroys anything"}
-	case req.Server == "" && req.Kind == SubjectPath && inside(req.Subject):
+	case req.Kind == SubjectPath && e.guards(req.Subject):
+		return Decision{Effect: Ask, Reason: "the file governs what an agent may do, or runs outside of its tools"}
+	case req.Kind == SubjectPath && inside(req.Subject):
 		return Decision{Effect: Allow, Reason: "it writes inside the workspace"}
 	}
 	return Decision{Effect: Ask, Reason: "it may change something outside the workspace"}
