@@ -64,7 +64,8 @@ type reconciler struct {
 
 	passes  uint64
 	running bool
-	hinted  actorkit.Timer // runs while a hint waits for its debounce
+	scan    actorkit.Effect // the running pass
+	hinted  actorkit.Timer  // runs while a hint waits for its debounce
 	tick    actorkit.Timer
 	waiting []actorkit.Replier // want a pass that begins after they asked
 	current []actorkit.Replier // are answered by the running pass
@@ -108,7 +109,11 @@ func (r *reconciler) Receive(c *actorkit.Context, msg any) {
 	case passed:
 		r.onPassed(c, m)
 	case actorkit.EffectPanicked:
-		r.onPanicked(c, m)
+		if m.Effect == r.scan {
+			r.onPanicked(c, m)
+		} else {
+			r.watcher = nil // what was thrown is in the log
+		}
 	case watchFailed:
 		r.watcher = nil
 		c.Log().Warn("cannot watch the workspace; polling instead", slog.String("reason", m.reason))
@@ -134,7 +139,7 @@ func (r *reconciler) pass(c *actorkit.Context) {
 	r.passes++
 	r.current, r.waiting = r.waiting, nil
 	passes, watching, registry, scanner := r.passes, r.watching(), r.Registry.Ref(), r.Scanner
-	c.Go(func(ctx context.Context) any {
+	r.scan = c.Go(func(ctx context.Context) any {
 		world, err := scanner.Scan(ctx)
 		loop := protocol.LoopFacts{At: time.Now(), Passes: passes, Watching: watching}
 		if err != nil {
