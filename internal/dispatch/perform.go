@@ -28,13 +28,16 @@ func (r *run) perform(ctx context.Context) Outcome {
 		result, err = r.finish(ctx, result)
 	}
 	out := Outcome{Result: result, Tool: r.target.Tool.ID.Name, Repaired: r.repaired()}
+	unknown := false
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && vakerr.CodeOf(err) != vakerr.CodeOf(cause) {
-			err = canceled(cause) // who gave the call up says why better than what broke off
+		// A call that was given up or lost on its way may have had its effect all the same.
+		unknown = vakerr.CodeOf(err) == vakerr.OutcomeUnknown || context.Cause(ctx) != nil && !r.readOnly()
+		out = Outcome{Refusal: outcomeOf(ctx, err), Tool: out.Tool, Repaired: out.Repaired}
+		if unknown && out.Refusal.Code != vakerr.CapabilityRevoked {
+			out.Refusal = out.Refusal.WithRemedy("the call may have had its effect: look before you repeat it")
 		}
-		out = Outcome{Refusal: vakerr.From(err), Tool: out.Tool, Repaired: out.Repaired}
 	}
-	out.Entry = r.finished(out, time.Since(begun))
+	out.Entry = r.finished(out, unknown, time.Since(begun))
 	return out
 }
 
@@ -49,11 +52,11 @@ func (r *run) started() ledger.CallStarted {
 	return body
 }
 
-func (r *run) finished(out Outcome, took time.Duration) ledger.CallFinished {
+func (r *run) finished(out Outcome, unknown bool, took time.Duration) ledger.CallFinished {
 	body := ledger.CallFinished{Turn: r.call.Turn, Call: r.call.ID, Outcome: ledger.CallOK, DurationMicros: took.Microseconds()}
 	if out.Refusal != nil {
 		body.Outcome = ledger.CallFailed
-		if out.Refusal.Code == vakerr.OutcomeUnknown {
+		if unknown {
 			body.Outcome = ledger.CallUnknown
 		}
 		failure := ledger.FailureOf(out.Refusal)

@@ -276,10 +276,7 @@ func (r *run) op() (*op.Op, error) {
 }
 
 func (r *run) refuse(ctx context.Context, err error) Outcome {
-	if cause := context.Cause(ctx); cause != nil && vakerr.CodeOf(err) != vakerr.CodeOf(cause) {
-		err = canceled(cause)
-	}
-	public := vakerr.From(err)
+	public := outcomeOf(ctx, err)
 	body := ledger.CallRefused{Turn: r.call.Turn, Call: r.call.ID, Address: bounded(r.call.Name), Error: ledger.FailureOf(public)}
 	out := Outcome{Refusal: public}
 	if r.target.Tool != nil {
@@ -290,8 +287,19 @@ func (r *run) refuse(ctx context.Context, err error) Outcome {
 	return out
 }
 
+// outcomeOf is what a call that ended with err is told. Who gave it up says why better than what broke off then.
+func outcomeOf(ctx context.Context, err error) *vakerr.Error {
+	e := vakerr.From(err)
+	if cause := context.Cause(ctx); cause != nil {
+		if given := canceled(cause); given.Code != e.Code {
+			return given
+		}
+	}
+	return e
+}
+
 // canceled is the error of a call that was given up: what the canceller said, or that its time was up.
-func canceled(cause error) error {
+func canceled(cause error) *vakerr.Error {
 	if e := vakerr.From(cause); e.Code != vakerr.Internal {
 		return e
 	}
