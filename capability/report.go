@@ -46,10 +46,10 @@ type Report struct {
 	Actors       []Health   `json:"actors"`
 }
 
-// Health is what a supervised actor's supervisor says of it. Only actors that are not running well are listed.
+// Health is what is said of a part that does not work: by a supervised actor's supervisor, or of the ledger.
 type Health struct {
 	Name        string    `json:"name"`
-	State       string    `json:"state"` // restarting or gave-up
+	State       string    `json:"state"` // restarting, gave-up or failing since ...
 	Restarts    int       `json:"restarts"`
 	LastError   string    `json:"last_error,omitempty"`
 	NextAttempt time.Time `json:"next_attempt,omitzero"`
@@ -183,7 +183,11 @@ func (r *Report) Findings() []Finding {
 			r.Loop.FailedSince.UTC().Format(time.RFC3339), r.Loop.LastError), "capabilities may be out of date until it succeeds"})
 	}
 	for _, h := range r.Actors {
-		all = append(all, Finding{h.Name, fmt.Sprintf("%s after %d restarts: %s", h.State, h.Restarts, h.LastError), "see the daemon's log"})
+		state := h.State
+		if h.Restarts > 0 {
+			state = fmt.Sprintf("%s after %d restarts", state, h.Restarts)
+		}
+		all = append(all, Finding{h.Name, state + ": " + h.LastError, "see the daemon's log"})
 	}
 	return all
 }

@@ -67,7 +67,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	core := []supervision.Part{
 		{Name: "registry", Props: registry.Props(registry.Config{
 			Tenant: id, Gate: t.gate, Memory: registry.NewMemory(id, values{h.store, h.commit}),
-			Builtin: ops.Declarations(), Health: t.health.rows, Announce: t.announce,
+			Builtin: ops.Declarations(), Health: h.health(t), Announce: t.announce,
 		})},
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
@@ -201,6 +201,19 @@ func (h *health) note(row supervision.Health) {
 		h.rowsByName = make(map[string]supervision.Health)
 	}
 	h.rowsByName[row.Name] = row
+}
+
+// health lists what does not work of a tenant: parts that do not run, and the ledger while it takes nothing.
+func (h *Host) health(t *tenant) func() []capability.Health {
+	return func() []capability.Health {
+		rows := t.health.rows()
+		if f, failing := h.commit.Failing(); failing {
+			rows = append(rows, capability.Health{
+				Name: "ledger", State: "failing since " + f.Since.UTC().Format(time.RFC3339), LastError: f.Reason,
+			})
+		}
+		return rows
+	}
 }
 
 // rows lists the parts that do not run.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"strings"
 
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
@@ -22,6 +23,10 @@ func (r *registry) revoke(c *actorkit.Context, m *registryv1.Revoke, reply actor
 	switch {
 	case err != nil:
 		reply.Reply(vakerr.New(vakerr.InvalidRequest, "%v", err))
+		return
+	case id.Kind == capability.KindMCP && strings.Contains(id.Name, "/"):
+		reply.Reply(vakerr.New(vakerr.InvalidRequest, "no server is called %.80q: a server is revoked whole", id.Name).
+			WithRemedy("to take one tool away, add \"mcp(%.80s)\" to deny in [permissions]", id.Name))
 		return
 	case m.GetReason() == "" || len(m.GetReason()) > maxReason:
 		reply.Reply(vakerr.New(vakerr.InvalidRequest, "a revocation of %s needs a reason of 1 to %d bytes", id, maxReason).

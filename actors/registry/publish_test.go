@@ -2,6 +2,7 @@ package registry
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -399,6 +400,21 @@ func TestFailureBetweenDurableAndShown(t *testing.T) {
 		}
 		if delta, known := n.gate.View().History.Between(1, 2); !known || delta.String() != "updated tool:a" {
 			t.Errorf("delta %s, %v", delta, known)
+		}
+	})
+}
+
+// An id that no capability can have is refused: an operator would think that it is off.
+func TestRevokeOfAServersTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, &values{})
+		n.declare(tool("a", "one"))
+		_, err := ask[*registryv1.RevokeResult](n, &registryv1.Revoke{Id: "mcp:git/push", Reason: "incident"})
+		if vakerr.CodeOf(err) != vakerr.InvalidRequest || !strings.Contains(vakerr.From(err).Remedy, "mcp(git/push)") {
+			t.Errorf("%v, remedy %q", err, vakerr.From(err).Remedy)
+		}
+		if len(n.gate.View().Revoked) > 0 {
+			t.Error("it is in force")
 		}
 	})
 }

@@ -81,7 +81,8 @@ const skillText = "---\nname: a\ndescription: Does a.\n---\nBody.\n"
 
 // Everything a workspace can declare, once.
 func TestWholeWorkspace(t *testing.T) {
-	r := scan(t, files(
+	fsys := files(
+		"check.sh", "#!/bin/sh\n",
 		"vak.toml", "[mcp.servers.git]\ncommand = \"mcp-git\"\nargs = [\"${ROOT}\"]\nserves = [\"git\"]\n[mcp.servers.off]\ncommand = \"x\"\nenabled = false\n"+
 			"[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"./check.sh\"\n[[hooks]]\nevent = \"stop\"\ncommand = \"x\"\nenabled = false\n[permissions]\ndeny = [\"bash\"]\n",
 		".mcp.json", `{"mcpServers": {"web": {"type": "streamable-http", "url": "https://example.com/mcp"}, "off": {"command": "x", "disabled": true}}}`,
@@ -90,7 +91,9 @@ func TestWholeWorkspace(t *testing.T) {
 		".claude/skills/c/SKILL.md", "---\nname: c\ndescription: Does c.\n---\nC.\n",
 		"commands/do.md", "---\nargument-hint: [file] [mode]\n---\n# Do it\nto $ARGUMENTS\n",
 		".claude/commands/sub/go.md", "Go on.\n",
-	))
+	)
+	fsys["check.sh"].Mode = 0o755
+	r := scan(t, fsys)
 	if diff := cmp.Diff([]string{
 		"skill:a", "skill:b", "skill:c", "mcp:git", "mcp:web", "hook:pre-tool-use/./check.sh", "command:do", "command:sub:go",
 	}, ids(r)); diff != "" {
@@ -300,5 +303,21 @@ func TestLimits(t *testing.T) {
 	r = scan(t, files("skills/a/SKILL.md", skillText, "skills/b/SKILL.md", skillText), Options{Limits: limits})
 	if len(r.Declarations) != 1 || !slices.Contains(codes(r), "e too_many_bytes skills/b/SKILL.md:0") {
 		t.Errorf("declared %v, problems %v", ids(r), codes(r))
+	}
+}
+
+// A hook whose program cannot be run would fail at each delivery; that is said before.
+func TestHookPrograms(t *testing.T) {
+	fsys := files(
+		"hooks/ok.sh", "x", "hooks/plain.sh", "x",
+		"vak.toml", "[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"./hooks/ok.sh\"\n"+
+			"[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"hooks/plain.sh --all\"\n"+
+			"[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"./hooks/gone.sh\"\n"+
+			"[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"jq . hooks/gone.sh\"\n"+
+			"[[hooks]]\nevent = \"pre-tool-use\"\ncommand = \"./hooks/off.sh\"\nenabled = false\n",
+	)
+	fsys["hooks/ok.sh"].Mode = 0o755
+	if diff := cmp.Diff([]string{"w hook_command vak.toml:4", "w hook_command vak.toml:7"}, codes(scan(t, fsys))); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

@@ -108,6 +108,7 @@ func (s *Scanner) walk(fsys fs.FS, now time.Time) *walk {
 	if p != nil && p.config != nil {
 		w.limits = p.config.Limits
 		s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
+		w.hookPrograms(p.config.EnabledHooks())
 	}
 	p, shown = lastGood(&s.goodMCP, s.tree.read(mcpFile, readMCPJSON))
 	w.add(p, shown)

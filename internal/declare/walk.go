@@ -274,6 +274,31 @@ func (w *walk) misnamed() {
 	}
 }
 
+// hookPrograms warns of hooks whose command begins with a file of the workspace that cannot be run: such a hook is
+// delivered and fails each time.
+func (w *walk) hookPrograms(hooks []config.Hook) {
+	for _, h := range hooks {
+		words := strings.Fields(h.Command)
+		if len(words) == 0 || path.IsAbs(words[0]) || !strings.Contains(words[0], "/") {
+			continue
+		}
+		program := path.Clean(words[0])
+		info, err := fs.Stat(w.tree.fsys, program)
+		switch {
+		case err != nil:
+			w.note(capability.SeverityWarning, configFile, &fault{
+				code: "hook_command", line: h.Line, message: fmt.Sprintf("the hook %s runs %s, which is not there", h.Name, program),
+				hint: "put the program there, or correct the command",
+			})
+		case info.IsDir() || info.Mode()&0o111 == 0:
+			w.note(capability.SeverityWarning, configFile, &fault{
+				code: "hook_command", line: h.Line, message: fmt.Sprintf("the hook %s runs %s, which is not executable", h.Name, program),
+				hint: "chmod +x " + program,
+			})
+		}
+	}
+}
+
 // watchParents notes the folders in which a root may appear.
 func (w *walk) watchParents() {
 	for _, name := range parents {

@@ -314,8 +314,8 @@ func canceled(cause error) *vakerr.Error {
 func (r *run) subject() capability.ID { return r.target.IDs[len(r.target.IDs)-1] }
 
 func (r *run) repaired() string {
-	if r.target.Repaired == "" {
-		return ""
+	if r.target.Repaired == "" || r.target.Repaired == turn.ExposedName(r.target.Server, r.target.ServerTool) {
+		return "" // the exposed name is a tool's exact address
 	}
 	return r.target.Repaired + " -> " + r.target.Tool.ID.Name + " " + r.target.Server + "/" + r.target.ServerTool
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vak-actors/vak-actors/internal/ledger"
@@ -60,6 +61,8 @@ type Committer struct {
 	ctx    context.Context //nolint:containedctx // of every commit; lives as long as the committer
 	wake   chan struct{}   // one token: the queue changed; never closed
 	ended  chan struct{}   // closed by run
+
+	failure atomic.Pointer[Failure] // nil while the storage works
 
 	mu      sync.Mutex // guards what follows
 	queue   []item     // in order of submission
@@ -236,8 +239,37 @@ func (c *Committer) commit(batch []item) {
 	for i, it := range batch {
 		writes[i] = it.write
 	}
-	for i, out := range c.config.Store.Commit(c.ctx, writes) {
+	outcomes := c.config.Store.Commit(c.ctx, writes)
+	c.note(outcomes)
+	for i, out := range outcomes {
 		batch[i].done(out)
 	}
 	clear(batch) // it shares the queue's array, which would keep the writes
+}
+
+// Failing says since when, and why, the storage takes nothing; ok is false while it does.
+func (c *Committer) Failing() (f Failure, ok bool) {
+	if p := c.failure.Load(); p != nil {
+		return *p, true
+	}
+	return Failure{}, false
+}
+
+// Failure is a storage that takes nothing.
+type Failure struct {
+	Since  time.Time
+	Reason string // public text
+}
+
+// note keeps Failing current: one write that was taken, or refused for a reason of its own, ends a failure.
+func (c *Committer) note(outcomes []ledger.Outcome) {
+	for _, out := range outcomes {
+		if code := vakerr.CodeOf(out.Err); code != vakerr.LedgerUnavailable && code != vakerr.LedgerCorrupt {
+			c.failure.Store(nil)
+			return
+		}
+	}
+	if c.failure.Load() == nil && len(outcomes) > 0 {
+		c.failure.Store(&Failure{time.Now(), vakerr.From(outcomes[0].Err).Reason})
+	}
 }

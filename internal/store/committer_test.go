@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -373,4 +374,41 @@ func TestManySessionsOnSQLite(t *testing.T) {
 			t.Errorf("session %d has %d entries, want %d", i, n, appends+1)
 		}
 	}
+}
+
+// While the storage takes nothing that is known, with the time it began; one write that it takes ends it.
+func TestFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		m := &ledgertest.Memory{BeforeCommit: func([]ledger.Write) error {
+			if full.Load() {
+				return vakerr.New(vakerr.LedgerUnavailable, "the disk is full")
+			}
+			return nil
+		}}
+		c := NewCommitter(t.Context(), CommitterConfig{Store: m})
+		defer c.Close()
+		put := func() error { return c.Commit(t.Context(), ledger.Put{Tenant: "t", Key: "k", Value: []byte("v")}).Err }
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if f, failing := c.Failing(); failing {
+			t.Errorf("at first: %+v", f)
+		}
+		full.Store(true)
+		began := time.Now()
+		for range 3 {
+			_ = put()
+			time.Sleep(time.Minute)
+		}
+		if f, failing := c.Failing(); !failing || !f.Since.Equal(began) || f.Reason != "the disk is full" {
+			t.Errorf("while it is full: %+v, %v", f, failing)
+		}
+		// What is refused for a reason of its own says that the storage works.
+		full.Store(false)
+		_ = c.Commit(t.Context(), ledger.Activate{Tenant: "t", ID: "nobody", At: time.Now()})
+		if f, failing := c.Failing(); failing {
+			t.Errorf("afterwards: %+v", f)
+		}
+	})
 }
