@@ -204,8 +204,7 @@ func TestFailingPasses(t *testing.T) {
 		}
 		w.set(func(w *workspace) { w.fails, w.panics = nil, true })
 		_, err := actorkit.Ask[*registryv1.ReloadResult](t.Context(), l.ref, &registryv1.Reload{})
-		var thrown *actorkit.PanicError
-		if !errors.As(err, &thrown) {
+		if _, thrown := errors.AsType[*actorkit.PanicError](err); !thrown {
 			t.Errorf("reload: %v", err)
 		}
 		w.set(func(w *workspace) { w.panics = false })

@@ -52,8 +52,7 @@ func Ask[R any](ctx context.Context, to Ref, msg any) (R, error) {
 
 // gaveUp is the error of an asker whose context ended. A typed cause says better than we can why it did.
 func gaveUp(ctx context.Context, to Ref) error {
-	var why *vakerr.Error
-	if errors.As(context.Cause(ctx), &why) {
+	if why, typed := errors.AsType[*vakerr.Error](context.Cause(ctx)); typed {
 		return why
 	}
 	code, words := vakerr.Canceled, "asking actor %q was cancelled"

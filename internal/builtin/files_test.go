@@ -63,6 +63,32 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
+// What a link leads to is judged, not only its name.
+func TestLinksAreJudgedByTheirTarget(t *testing.T) {
+	w := newWorld(t)
+	for name, text := range map[string]string{"vak.toml": "a = 1", "plain.txt": "x"} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("vak.toml", filepath.Join(w.dir, "innocent")); err != nil {
+		t.Fatal(err)
+	}
+	w.text("write", `{"path":"plain.txt","content":"y"}`)
+	if len(w.judged) > 0 {
+		t.Errorf("a path without links was judged again: %q", w.judged)
+	}
+	w.forbidden = vakerr.New(vakerr.ApprovalRequired, "it governs")
+	w.refused("write", `{"path":"innocent","content":"b"}`, vakerr.ApprovalRequired)
+	w.refused("edit", `{"path":"innocent","old_string":"a","new_string":"b"}`, vakerr.ApprovalRequired)
+	if diff := cmp.Diff([]string{"vak.toml", "vak.toml"}, w.judged); diff != "" {
+		t.Errorf("judged (-want +got):\n%s", diff)
+	}
+	if raw, _ := os.ReadFile(filepath.Join(w.dir, "vak.toml")); string(raw) != "a = 1" {
+		t.Errorf("it was written: %s", raw)
+	}
+}
+
 // Nothing that a file tool does leaves the workspace through a link.
 func TestLinksDoNotLeadOut(t *testing.T) {
 	w := newWorld(t)
@@ -294,7 +320,9 @@ func FuzzFileTools(f *testing.F) {
 		if !ok || name == "skill" || name == "find_tools" {
 			return
 		}
-		_, err := o.Run(t.Context(), op.Call{Arguments: json.RawMessage(args), Commit: func() error { return nil }})
+		_, err := o.Run(t.Context(), op.Call{
+			Arguments: json.RawMessage(args), Commit: func() error { return nil }, PermitPath: func(string) error { return nil },
+		})
 		if code := vakerr.CodeOf(err); code == vakerr.Internal {
 			t.Fatalf("%s %s: %v", name, args, err)
 		}
