@@ -14,6 +14,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/actorkit/actortest"
+	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -29,12 +30,13 @@ type workspace struct {
 	fails   error
 	panics  bool
 	watch   []string
+	policy  *policy.Current
 }
 
 func (w *workspace) Scan(ctx context.Context) (World, error) {
 	w.mu.Lock()
 	w.begun = append(w.begun, time.Since(w.start))
-	lasting, fails, panics, watch := w.lasting, w.fails, w.panics, w.watch
+	lasting, fails, panics, world := w.lasting, w.fails, w.panics, World{Watch: w.watch, Policy: w.policy}
 	w.mu.Unlock()
 	if lasting > 0 {
 		select {
@@ -45,7 +47,7 @@ func (w *workspace) Scan(ctx context.Context) (World, error) {
 	if panics {
 		panic("by the test")
 	}
-	return World{Watch: watch}, fails
+	return world, fails
 }
 
 func (w *workspace) set(change func(w *workspace)) {
@@ -171,6 +173,42 @@ func TestLongPass(t *testing.T) {
 		if len(begun) != 4 || begun[3] < 60*second || begun[3] > 61*second {
 			t.Fatalf("hints during a pass: passes began at %v", begun)
 		}
+		time.Sleep(5 * second) // the next tick is due a second later
+		if begun := w.passes(); len(begun) != 4 {
+			t.Errorf("three hints during a pass led to more than one: passes began at %v", begun)
+		}
+	})
+}
+
+// V76: passes of a quiet world declare the same, the very policy included, and count on.
+func TestQuietPassesAreEqual(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const passes = 25
+		rules := &policy.Current{}
+		l := start(t, &workspace{policy: rules}, Config{})
+		time.Sleep((passes - 1) * DefaultTick)
+		synctest.Wait()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.declared) != passes {
+			t.Fatalf("%d passes, want %d", len(l.declared), passes)
+		}
+		for i, m := range l.declared {
+			if m.Policy != rules || len(m.Declarations)+len(m.Problems) != 0 || m.Loop.Passes != uint64(i+1) {
+				t.Errorf("pass %d declared %+v", i+1, m)
+			}
+		}
+	})
+}
+
+// V73: a configured tick and debounce count instead of the defaults.
+func TestConfiguredTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := start(t, &workspace{}, Config{Tick: 3 * second, Debounce: second})
+		time.Sleep(4 * second)
+		l.tell(protocol.Hint{})
+		time.Sleep(second)
+		l.want("a tick and a hint", 0, 3*second, 5*second)
 	})
 }
 
