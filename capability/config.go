@@ -26,17 +26,57 @@ type Tool struct {
 // Kind is KindTool.
 func (*Tool) Kind() Kind { return KindTool }
 
+// Dialect names the program whose conventions a file follows: how its events, matchers, arguments and units are read.
+type Dialect string
+
+// The dialects. The empty one is this program's own.
+const (
+	DialectVAK    Dialect = ""
+	DialectClaude Dialect = "claude"
+	DialectCodex  Dialect = "codex"
+	DialectGemini Dialect = "gemini"
+	DialectCursor Dialect = "cursor"
+)
+
+// Invocation is what a skill and a command say of how they are called and run. What this runtime cannot follow by itself
+// (model, effort, a context of its own) is passed on to the host, which may.
+type Invocation struct {
+	ArgumentHint    string   `json:"argumentHint,omitempty"`
+	Arguments       []string `json:"arguments,omitempty"`       // names for $name, in order
+	AllowedTools    []string `json:"allowedTools,omitempty"`    // advice; it never grants anything
+	DisallowedTools []string `json:"disallowedTools,omitempty"` // advice
+	Model           string   `json:"model,omitempty"`
+	Effort          string   `json:"effort,omitempty"`
+	Context         string   `json:"context,omitempty"` // fork: to be run by a worker
+	Agent           string   `json:"agent,omitempty"`   // kind of worker for Context
+	Shell           string   `json:"shell,omitempty"`   // for !`command`: bash (default) or powershell
+
+	DisableModelInvocation bool `json:"disableModelInvocation,omitempty"` // only a user's /name loads it
+	DisableUserInvocation  bool `json:"disableUserInvocation,omitempty"`  // only a model loads it
+
+	Dialect Dialect `json:"dialect,omitempty"` // whose placeholders Body has
+	Root    Folder  `json:"root,omitzero"`     // the plugin it belongs to; zero: none
+}
+
+// Folder is a folder outside the workspace that a declaration belongs to, such as an installed plugin.
+type Folder struct {
+	Path string `json:"path,omitempty"` // absolute
+	Data string `json:"data,omitempty"` // absolute; where its programs may keep state
+}
+
 // Skill configures a document that is loaded on demand. The body lives as long as a set that declares it, so a turn that
 // is bound to an older set still loads the older body; Declaration.Digest is the digest of Body.
 type Skill struct {
-	Body         []byte            `json:"-"` // Markdown without the frontmatter; never changed
-	Description  string            `json:"description"`
-	License      string            `json:"license,omitempty"`
-	AllowedTools []string          `json:"allowedTools,omitempty"` // advice; it never grants anything
-	Metadata     map[string]string `json:"metadata,omitempty"`
+	Invocation
+	Body          []byte            `json:"-"` // Markdown without the frontmatter; never changed
+	Description   string            `json:"description"`
+	WhenToUse     string            `json:"whenToUse,omitempty"`
+	License       string            `json:"license,omitempty"`
+	Compatibility string            `json:"compatibility,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+	Paths         []string          `json:"paths,omitempty"` // globs of the files it is about; advice for the host
 
-	DisableModelInvocation bool   `json:"disableModelInvocation,omitempty"` // only /skill:name loads it
-	BaseDir                string `json:"-"`                                // folder of SKILL.md relative to the workspace, with '/'
+	BaseDir string `json:"-"` // folder of SKILL.md, with '/': relative to the workspace, or absolute for other roots
 }
 
 // Kind is KindSkill.
@@ -44,9 +84,9 @@ func (*Skill) Kind() Kind { return KindSkill }
 
 // Command configures a slash command. Declaration.Digest is the digest of Body, which lives as long as a skill's.
 type Command struct {
-	Body         []byte `json:"-"` // the prompt, without the frontmatter; never changed
-	Description  string `json:"description"`
-	ArgumentHint string `json:"argumentHint,omitempty"`
+	Invocation
+	Body        []byte `json:"-"` // the prompt, without the frontmatter; never changed
+	Description string `json:"description"`
 }
 
 // Kind is KindCommand.
@@ -61,13 +101,39 @@ const (
 	FailClosed FailureMode = "closed" // the call is blocked
 )
 
-// Hook configures a command that runs at a lifecycle event.
+// HookType is how a hook is asked.
+type HookType string
+
+// The types of hook that this runtime delivers to. A hook of any other type is declared with Idle set.
+const (
+	HookCommand HookType = "command" // a process: the event on stdin, the answer on stdout
+	HookHTTP    HookType = "http"    // a POST of the event, the answer in the body
+)
+
+// Hook configures what is asked at a lifecycle event.
 type Hook struct {
-	Event       string        `json:"event"`           // session-start, pre-tool-use, post-tool-use or stop
-	Match       string        `json:"match,omitempty"` // a permission-rule pattern; empty matches every tool
-	Command     string        `json:"command"`
+	Event   string   `json:"event"`             // as its dialect calls it
+	Dialect Dialect  `json:"dialect,omitempty"` // how Event, Match and the answers are read
+	Match   string   `json:"match,omitempty"`   // own dialect: a permission-rule pattern; others: their matcher; empty matches all
+	If      string   `json:"if,omitempty"`      // a permission rule that has to match besides
+	Type    HookType `json:"type,omitempty"`    // empty: command
+
+	Command string   `json:"command,omitempty"` // a line for the shell; a program where Args is not nil
+	Args    []string `json:"args,omitempty"`
+
+	URL        string            `json:"url,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`    // as written
+	AllowedEnv []string          `json:"allowedEnv,omitempty"` // names that may be put into Headers
+
 	Timeout     time.Duration `json:"timeout"`
 	FailureMode FailureMode   `json:"failureMode"`
+	Sequential  bool          `json:"sequential,omitempty"` // asked after the one before it has answered
+	Position    int           `json:"position,omitempty"`   // among all hooks, in order of precedence and of the file
+	Root        Folder        `json:"root,omitzero"`        // the plugin it belongs to; zero: none
+
+	// Idle is set when the hook is read and never delivered, because this runtime has no such moment or cannot ask in that
+	// way; it says why.
+	Idle string `json:"idle,omitempty"`
 
 	// Refusal is set when the definition could not be read but was declared fail-closed: such a hook cannot run, and
 	// blocks every tool call with this reason.

@@ -20,6 +20,14 @@ type Declaration struct {
 	Digest  string  // hex SHA-256 of the content (a skill's or command's body); empty where there is none
 	Source  string  // path relative to the workspace, with '/', or empty
 	Config  Config  // never nil; its type belongs to the kind
+	Hold    *Hold   // nil: nothing holds it back
+}
+
+// Hold says that a declaration is known and must not be used until a person has looked at it: it came from a source that
+// nobody trusts yet, or it differs from what was approved. No reader sets it; pins do, in one place for every way in.
+type Hold struct {
+	Reason string `json:"reason"` // one sentence, lower case, no full stop
+	Remedy string `json:"remedy"` // what a person does about it
 }
 
 // Config is the part of a declaration that belongs to its kind: *Tool, *Skill, *Server, *Hook or *Command. A Config is
@@ -56,7 +64,8 @@ func (d Declaration) fingerprint() ([sha256.Size]byte, error) {
 		Digest  string
 		Serves  Domains
 		Config  json.RawMessage
-	}{d.ID.String(), d.Origin.Label(), d.Summary, d.Digest, d.Serves, config})
+		Hold    *Hold `json:",omitempty"`
+	}{d.ID.String(), d.Origin.Label(), d.Summary, d.Digest, d.Serves, config, d.Hold})
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("cannot encode %s: %v", d.ID, err)
 	}
@@ -66,7 +75,7 @@ func (d Declaration) fingerprint() ([sha256.Size]byte, error) {
 // same reports whether nothing that a fingerprint covers differs. It may be false for equal declarations: their
 // configurations are told apart by their addresses, as reading on a file that did not change yields the same one.
 func (d Declaration) same(e Declaration) bool {
-	return d.Config == e.Config && d.ID == e.ID && d.Origin == e.Origin && d.Summary == e.Summary && d.Digest == e.Digest &&
+	return d.Config == e.Config && d.Hold == e.Hold && d.ID == e.ID && d.Origin == e.Origin && d.Summary == e.Summary && d.Digest == e.Digest &&
 		slices.Equal(d.Serves, e.Serves)
 }
 

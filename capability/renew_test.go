@@ -22,7 +22,8 @@ func TestRenewIsNewSet(t *testing.T) {
 		"summary":           func(d *Declaration) { d.Summary = "t" },
 		"digest":            func(d *Declaration) { d.Digest = ContentDigest([]byte("y")) },
 		"serves":            func(d *Declaration) { d.Serves = ParseDomains("web", "memory") },
-		"config":            func(d *Declaration) { d.Config = &Skill{DisableModelInvocation: true} },
+		"hold":              func(d *Declaration) { d.Hold = &Hold{Reason: "changed"} },
+		"config":            func(d *Declaration) { d.Config = &Skill{Invocation: Invocation{DisableModelInvocation: true}} },
 		"config, but equal": func(d *Declaration) { d.Config = &Skill{} },
 	} {
 		d := first

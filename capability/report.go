@@ -16,7 +16,7 @@ type Row struct {
 	Summary string   `json:"summary"`
 	Serves  []Domain `json:"serves"`
 	Usable  bool     `json:"usable"`
-	Status  string   `json:"status"` // ready, ready (last attempt failed: ...) or removed: ...
+	Status  string   `json:"status"` // ready, ready (last attempt failed: ...), held: ... or removed: ...
 	Reason  string   `json:"reason,omitempty"`
 	Remedy  string   `json:"remedy,omitempty"`
 	Source  string   `json:"source,omitempty"`
@@ -88,14 +88,21 @@ func newRow(c *Capability, revoked Revocations) Row {
 	if row.Serves == nil {
 		row.Serves = []Domain{}
 	}
-	if reason, now := revoked[c.ID]; now {
+	reason, retired := revoked[c.ID]
+	switch {
+	case retired:
 		row.Usable, row.Reason = false, reason
+	case c.Resolution.Retired:
+		retired = true
 	}
 	row.Status = "ready"
 	switch hook, isHook := c.Config.(*Hook); {
-	case !row.Usable:
+	case retired:
 		row.Status = "removed: " + row.Reason
 		row.Remedy = fmt.Sprintf("if it should be used again: vak-actors restore %s", c.ID)
+	case c.Hold != nil:
+		row.Reason, row.Remedy = c.Hold.Reason, c.Hold.Remedy
+		row.Status = "held: " + row.Reason
 	case isHook && hook.Refusal != "":
 		row.Usable, row.Reason = false, hook.Refusal
 		row.Status = "blocks every tool call: " + hook.Refusal

@@ -22,8 +22,8 @@ type Capability struct {
 	fingerprint [sha256.Size]byte
 }
 
-// Usable reports whether it is declared and not revoked, which is all that the registry knows.
-func (c *Capability) Usable() bool { return !c.Resolution.Retired }
+// Usable reports whether it is declared, not revoked and not held back, which is all that the registry knows.
+func (c *Capability) Usable() bool { return !c.Resolution.Retired && c.Hold == nil }
 
 // Revocations maps a revoked capability to the operator's reason. A map that was published is never changed.
 type Revocations map[ID]string

@@ -46,7 +46,7 @@ func readCommand(root, file string, raw []byte) *product {
 	if !ok {
 		return r.failed()
 	}
-	command := &capability.Command{Body: doc.body, Description: r.description(m), ArgumentHint: argumentHint(m)}
+	command := &capability.Command{Body: doc.body, Description: r.description(m), Invocation: capability.Invocation{ArgumentHint: argumentHint(m)}}
 	if command.Description == "" {
 		command.Description = firstLine(doc.body)
 	}

@@ -108,8 +108,9 @@ func TestWholeWorkspace(t *testing.T) {
 		Summary: "Does a. Use it for b.", Serves: capability.Domains{capability.LiveData, capability.Web},
 		Digest: capability.ContentDigest([]byte("Body.\n")), Source: "skills/a/SKILL.md",
 		Config: &capability.Skill{
-			Body: []byte("Body.\n"), Description: "Does a. Use it for b.", License: "MIT", AllowedTools: []string{"Read", "Bash(git add:*)"},
-			Metadata: map[string]string{"vak-serves": "web live-data", "n": `{"x":[1]}`}, DisableModelInvocation: true, BaseDir: "skills/a",
+			Body: []byte("Body.\n"), Description: "Does a. Use it for b.", License: "MIT",
+			Invocation: capability.Invocation{AllowedTools: []string{"Read", "Bash(git add:*)"}, DisableModelInvocation: true},
+			Metadata:   map[string]string{"vak-serves": "web live-data", "n": `{"x":[1]}`}, BaseDir: "skills/a",
 		},
 	}
 	if diff := cmp.Diff(want, r.Declarations[0]); diff != "" {

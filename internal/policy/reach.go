@@ -32,12 +32,16 @@ type Standing struct {
 func StandingOf(engine *Engine, c *capability.Capability, revoked capability.Revocations, attended bool) Standing {
 	s := Standing{ID: c.ID, State: Open}
 	reason, now := revoked[c.ID]
-	if !now && !c.Usable() {
+	if !now && c.Resolution.Retired {
 		reason, now = c.Resolution.Reason, true
 	}
 	if now {
 		s.State, s.Reason = Revoked, reason
 		s.Remedy = fmt.Sprintf("if it should be used again: vak-actors restore %s", c.ID)
+		return s
+	}
+	if c.Hold != nil {
+		s.State, s.Reason, s.Remedy = Blocked, c.Hold.Reason, c.Hold.Remedy
 		return s
 	}
 	best := -1
