@@ -18,7 +18,7 @@ type Declaration struct {
 	Summary string  // one or two sentences for people and models
 	Serves  Domains // nil: not declared
 	Digest  string  // hex SHA-256 of the content (a skill's or command's body); empty where there is none
-	Source  string  // path relative to the workspace, with '/', or empty
+	Source  string  // path relative to the workspace, with '/'; of another root with its prefix (~/...); or empty
 	Config  Config  // never nil; its type belongs to the kind
 	Hold    *Hold   // nil: nothing holds it back
 }

@@ -18,7 +18,7 @@ const (
 type Problem struct {
 	Severity Severity `json:"severity"`
 	Code     string   `json:"code"`
-	Path     string   `json:"path"`           // relative to the workspace
+	Path     string   `json:"path"`           // relative to the workspace; of another root with its prefix: ~/...
 	Line     int      `json:"line,omitempty"` // 1-based; 0: the whole file
 	Message  string   `json:"message"`        // what is wrong
 	Hint     string   `json:"hint,omitempty"` // what to do
@@ -30,4 +30,11 @@ func SortProblems(all []Problem) {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Code, b.Code),
 			cmp.Compare(a.Message, b.Message))
 	})
+}
+
+// Shadow is a declaration that is not used because another of its name, or the same file by another path, comes first.
+type Shadow struct {
+	ID     ID     `json:"id"`
+	Source string `json:"source"` // where it stands
+	By     string `json:"by"`     // source of the one that is used
 }

@@ -43,6 +43,7 @@ type Report struct {
 	Loop         LoopHealth `json:"loop"`
 	Capabilities []Row      `json:"capabilities"`
 	Problems     []Problem  `json:"problems"`
+	Shadowed     []Shadow   `json:"shadowed"` // declared and not used, because another of the name comes first
 	Actors       []Health   `json:"actors"`
 }
 
@@ -62,6 +63,7 @@ type ReportInput struct {
 	Revoked  Revocations // in force now; they may be newer than the snapshot
 	Loop     LoopHealth
 	Problems []Problem
+	Shadowed []Shadow
 	Actors   []Health
 }
 
@@ -70,7 +72,7 @@ func NewReport(in ReportInput) Report {
 	r := Report{
 		Tenant: in.Tenant, Epoch: in.Snapshot.Epoch, Digest: in.Snapshot.Set.Digest(), Loop: in.Loop,
 		Capabilities: make([]Row, 0, in.Snapshot.Set.Len()),
-		Problems:     slices.Clone(in.Problems), Actors: slices.Clone(in.Actors),
+		Problems:     slices.Clone(in.Problems), Shadowed: append([]Shadow{}, in.Shadowed...), Actors: slices.Clone(in.Actors),
 	}
 	for c := range in.Snapshot.Set.All() {
 		r.Capabilities = append(r.Capabilities, newRow(c, in.Revoked))

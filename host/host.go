@@ -30,12 +30,18 @@ import (
 
 // Options says what a Host serves. Workspace is needed.
 type Options struct {
-	Workspace string       // folder of tenant "default"
-	Config    string       // path of the daemon's vak.toml; empty: that of the workspace, if there is one
-	Data      string       // folder of ledger and state; empty: data of vak.toml, else DataFolder of the workspace
-	Logger    *slog.Logger // nil: logs nothing
-	Version   string       // told to servers and clients
-	Watch     bool         // notice edits through the file system; false: ticks and questions only
+	Workspace string // folder of tenant "default"
+	Config    string // path of the daemon's vak.toml; empty: that of the workspace, if there is one
+	Data      string // folder of ledger and state; empty: data of vak.toml, else DataFolder of the workspace
+
+	// UserConfig and Home hold what a user shares between workspaces, with less precedence than they: a folder laid out as
+	// a workspace, and the home folder with skills and commands of other programs. Empty: none is read. See UserFolders.
+	UserConfig string
+	Home       string
+
+	Logger  *slog.Logger // nil: logs nothing
+	Version string       // told to servers and clients
+	Watch   bool         // notice edits through the file system; false: ticks and questions only
 
 	// RetryServers is how long a server that failed to start is left alone, doubled with each failure in a row up to 60
 	// times as long; 0: 5 s, so at most 5 min.

@@ -3,13 +3,14 @@ package host
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vak-actors/vak-actors/actors/reconciler"
 	"github.com/vak-actors/vak-actors/capability"
@@ -19,40 +20,105 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// scanner reads one workspace, for one pass at a time.
+// scanner reads what a tenant's capabilities are declared in, for one pass at a time: its workspace, the user's folders and
+// the plugins that are installed.
 type scanner struct {
-	workspace string
-	declare   *declare.Scanner
+	reading   declare.Options // what all roots have in common
+	workspace *root
+	shared    []*root
 	misplaced func(config.Config) []capability.Problem
-	revision  uint64
-	policy    *policy.Current      // of revision
-	problems  []capability.Problem // of settings that are read elsewhere
+
+	// plugins are the folders of the enabled plugins, in order of precedence, asked anew in each pass; nil: none. It blocks
+	// on the file system only.
+	plugins func(context.Context) ([]source, error)
+	plugged map[source]*root // of the last pass
+
+	seen     []seenRoot // of the last pass that found something new
+	merged   declare.Result
+	policy   *policy.Current      // of merged
+	problems []capability.Problem // of settings that are read elsewhere
 }
 
-// Scan implements reconciler.Scanner. The root is opened anew each time: a workspace that was replaced is another folder.
-func (s *scanner) Scan(context.Context) (reconciler.World, error) {
-	root, err := os.OpenRoot(s.workspace)
-	if err != nil {
-		return reconciler.World{}, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace %s cannot be opened", s.workspace).
-			WithRemedy("put it back, or see that it is readable for the user of the daemon").WithCause(err)
-	}
-	defer func() { _ = root.Close() }()
-	r, err := s.declare.Scan(root.FS(), time.Now())
-	if err != nil {
+// seenRoot tells whether a root is what it was.
+type seenRoot struct {
+	*root
+	revision uint64
+	failure  string
+}
+
+// Scan implements reconciler.Scanner. Only a workspace that cannot be read fails the pass: of other roots what was read
+// before stays, with a problem.
+func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
+	if err := s.workspace.scan(); err != nil {
 		return reconciler.World{}, err
 	}
-	if r.Revision != s.revision || s.policy == nil {
-		s.policy, s.problems = compile(r.Config), s.misplaced(r.Config)
-		s.revision = r.Revision
+	installed, broken := s.installed(ctx)
+	roots := slices.Concat([]*root{s.workspace}, s.shared, installed)
+	seen := make([]seenRoot, len(roots))
+	for i, r := range roots {
+		if i > 0 {
+			r.keepOnFailure()
+		}
+		seen[i] = seenRoot{r, r.result.Revision, r.failure}
+	}
+	if s.policy == nil || !slices.Equal(seen, s.seen) {
+		s.merge(roots)
+		s.seen = seen
 	}
 	world := reconciler.World{
-		Declarations: r.Declarations, Problems: slices.Concat(r.Problems, s.problems), Policy: s.policy,
-		Watch: make([]string, 0, len(r.Watch)),
+		Declarations: s.merged.Declarations, Shadowed: s.merged.Shadowed, Policy: s.policy,
+		Problems: slices.Concat(s.merged.Problems, s.problems, broken),
 	}
-	for _, folder := range r.Watch {
-		world.Watch = append(world.Watch, filepath.Join(s.workspace, filepath.FromSlash(folder)))
+	for _, r := range roots {
+		world.Watch = append(world.Watch, r.watch()...)
 	}
 	return world, nil
+}
+
+// installed are the roots of the enabled plugins. While the list of them cannot be read, those of the last pass stay.
+func (s *scanner) installed(ctx context.Context) ([]*root, []capability.Problem) {
+	if s.plugins == nil {
+		return nil, nil
+	}
+	sources, err := s.plugins(ctx)
+	if err != nil {
+		e := vakerr.From(err)
+		kept := slices.SortedFunc(maps.Values(s.plugged), func(a, b *root) int { return cmp.Compare(a.opts.Prefix, b.opts.Prefix) })
+		return kept, []capability.Problem{{
+			Severity: capability.SeverityError, Code: "plugins_unreadable", Path: "plugins", Message: e.Reason, Hint: e.Remedy,
+		}}
+	}
+	plugged := make(map[source]*root, len(sources))
+	roots := make([]*root, 0, len(sources))
+	for _, source := range sources {
+		r := s.plugged[source]
+		if r == nil {
+			r = newRoot(source, s.reading)
+		}
+		plugged[source] = r
+		roots = append(roots, r)
+	}
+	s.plugged = plugged
+	return roots, nil
+}
+
+// merge settles what the roots declare together.
+func (s *scanner) merge(roots []*root) {
+	results := make([]declare.Result, 0, len(roots))
+	for _, r := range roots {
+		results = append(results, r.result)
+	}
+	s.merged = declare.Merge(results...)
+	for _, r := range roots {
+		if r.failure != "" {
+			s.merged.Problems = append(s.merged.Problems, r.problem())
+		}
+	}
+	s.policy, s.problems = compile(s.merged.Config), s.misplaced(s.workspace.result.Config)
+	for _, r := range s.shared {
+		s.problems = append(s.problems, without(r.result.Config, daemonSections, r.opts.Prefix+configName,
+			"write it into the daemon's configuration; this file is read for what it declares")...)
+	}
 }
 
 // compile makes the policy of a configuration. Rules that cannot be read fail closed; whoever read the file reported them.

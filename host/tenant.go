@@ -64,6 +64,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	if err != nil {
 		return nil, fmt.Errorf("the built-in tools are not consistent: %w", err)
 	}
+	reading := declare.Options{LookupSecret: secrets, SecretKey: key}
 	core := []supervision.Part{
 		{Name: "registry", Props: registry.Props(registry.Config{
 			Tenant: id, Gate: t.gate, Memory: registry.NewMemory(id, values{h.store, h.commit}),
@@ -71,8 +72,8 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		})},
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
-				workspace: workspace, misplaced: h.misplaced(id, workspace),
-				declare: declare.NewScanner(declare.Options{LookupSecret: secrets, SecretKey: key}),
+				reading: reading, workspace: openedAt(workspace, reading), shared: h.userRoots(workspace, reading),
+				misplaced: h.misplaced(id, workspace),
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},

@@ -19,6 +19,7 @@ import (
 type World struct {
 	Declarations []capability.Declaration
 	Problems     []capability.Problem
+	Shadowed     []capability.Shadow
 	Policy       *policy.Current // the same pointer while the rules are the same
 	Watch        []string        // absolute folders where a change would be seen
 }
@@ -149,7 +150,7 @@ func (r *reconciler) pass(c *actorkit.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askRegistry)
 		defer cancel()
 		result, err := actorkit.Ask[*protocol.DeclareResult](ctx, registry, &protocol.Declare{
-			Declarations: world.Declarations, Problems: world.Problems, Policy: world.Policy, Loop: loop,
+			Declarations: world.Declarations, Problems: world.Problems, Shadowed: world.Shadowed, Policy: world.Policy, Loop: loop,
 		})
 		return passed{world, result, err}
 	})

@@ -57,6 +57,7 @@ type registry struct {
 	observations map[string]*RememberedObservation
 	declared     []capability.Declaration // of the last pass
 	problems     []capability.Problem
+	shadowed     []capability.Shadow
 	policy       *policy.Current
 	loop         capability.LoopHealth
 
@@ -197,7 +198,7 @@ func isAsk(msg any) bool {
 
 func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actorkit.Replier) {
 	before := r.snapshot.Epoch
-	r.declared, r.problems = m.Declarations, m.Problems
+	r.declared, r.problems, r.shadowed = m.Declarations, m.Problems, m.Shadowed
 	r.forgetObservations(c)
 	policyMoved := r.policy != m.Policy
 	r.policy = m.Policy

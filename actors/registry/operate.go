@@ -94,7 +94,7 @@ func (r *registry) report() any {
 		actors = r.Health()
 	}
 	report := capability.NewReport(capability.ReportInput{
-		Tenant: r.Tenant, Snapshot: r.snapshot, Revoked: r.revoked, Loop: r.loop, Problems: r.problems, Actors: actors,
+		Tenant: r.Tenant, Snapshot: r.snapshot, Revoked: r.revoked, Loop: r.loop, Problems: r.problems, Shadowed: r.shadowed, Actors: actors,
 	})
 	text, err := json.Marshal(report)
 	if err != nil {

@@ -12,6 +12,9 @@ type Setting struct {
 	Source string `json:"source"` // default, <file>:<line> or flag
 }
 
+// sourceDefault is the source of a value that nobody wrote.
+const sourceDefault = "default"
+
 // SourceFlag is the source of a value that the command line set.
 const SourceFlag = "flag"
 
@@ -29,4 +32,9 @@ func (c Config) Effective(flags ...Setting) []Setting {
 	}
 	slices.SortStableFunc(all, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	return all
+}
+
+// Writes reports whether the file itself says what a setting is.
+func (c Config) Writes(key string) bool {
+	return slices.ContainsFunc(c.settings, func(s Setting) bool { return s.Key == key && s.Source != sourceDefault })
 }

@@ -197,12 +197,12 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("skill a is %s", got)
 	}
 	id := func(kind capability.Kind, name string) capability.ID { return capability.ID{Kind: kind, Name: name} }
-	if diff := cmp.Diff([]Shadow{
-		{id(capability.KindSkill, "a"), "skills/z/SKILL.md", "skills/a/SKILL.md"},
-		{id(capability.KindSkill, "a"), ".agents/skills/a/SKILL.md", "skills/a/SKILL.md"},
-		{id(capability.KindSkill, "a"), ".claude/skills/a/SKILL.md", "skills/a/SKILL.md"},
-		{id(capability.KindMCP, "s"), ".mcp.json", "vak.toml"},
-		{id(capability.KindCommand, "x"), ".claude/commands/x.md", "commands/x.md"},
+	if diff := cmp.Diff([]capability.Shadow{
+		{ID: id(capability.KindSkill, "a"), Source: "skills/z/SKILL.md", By: "skills/a/SKILL.md"},
+		{ID: id(capability.KindSkill, "a"), Source: ".agents/skills/a/SKILL.md", By: "skills/a/SKILL.md"},
+		{ID: id(capability.KindSkill, "a"), Source: ".claude/skills/a/SKILL.md", By: "skills/a/SKILL.md"},
+		{ID: id(capability.KindMCP, "s"), Source: ".mcp.json", By: "vak.toml"},
+		{ID: id(capability.KindCommand, "x"), Source: ".claude/commands/x.md", By: "commands/x.md"},
 	}, r.Shadowed); diff != "" {
 		t.Errorf("V190: shadowed (-want +got):\n%s", diff)
 	}

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"time"
@@ -11,20 +12,22 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// The files and folders of a workspace, in order of precedence within a kind.
-const (
-	configFile = "vak.toml"
-	mcpFile    = ".mcp.json"
-)
-
-var (
-	skillRoots   = []string{"skills", ".agents/skills", ".claude/skills"}
-	commandRoots = []string{"commands", ".claude/commands"}
-	parents      = []string{".agents", ".claude"}
-)
-
-// Options configure a Scanner. The zero value works.
+// Options configure a Scanner. The zero value reads a workspace.
 type Options struct {
+	// Origin of everything the root declares; zero: the workspace.
+	Origin capability.Origin
+
+	// Layout says what is read; nil: WorkspaceLayout.
+	Layout *Layout
+
+	// Prefix stands before every path that is told, so that people know which root it belongs to: "~/", "plugin:kit/".
+	// Empty for the workspace.
+	Prefix string
+
+	// Folder is where the root lies, and the data folder of a plugin. Zero for the workspace, relative to which its paths
+	// stay; a skill of another root has an absolute BaseDir.
+	Folder capability.Folder
+
 	// LookupSecret resolves a placeholder for Server.SecretDigest; nil: nobody can, and the digests stay empty. It is
 	// called by Scan on its goroutine, for every placeholder in every pass, and must not block.
 	LookupSecret func(name string) (value string, found bool)
@@ -44,16 +47,9 @@ type Result struct {
 
 	Declarations []capability.Declaration // in order of ids, each id once
 	Problems     []capability.Problem     // in order of paths
-	Shadowed     []Shadow                 // in order of ids
+	Shadowed     []capability.Shadow      // in order of ids
 	Config       config.Config            // of vak.toml; a version that was read before while the file is broken
 	Watch        []string                 // folders in which an edit matters, relative, sorted; those that exist
-}
-
-// Shadow is a declaration that is not used because another of its name, or the same file by another path, comes first.
-type Shadow struct {
-	ID     capability.ID
-	Source string // where it stands
-	By     string // source of the one that is used
 }
 
 // Scanner reads a workspace again and again. Use it from one goroutine.
@@ -61,13 +57,13 @@ type Scanner struct {
 	opts Options
 	tree tree
 
-	goodConfig, goodMCP *product // the last version that could be read as a whole
+	good map[string]*product // of each file of the layout the last version that could be read as a whole
 
 	last     Result
 	products []*product           // of the last result, in order of precedence
 	notes    []capability.Problem // of the last result: problems of folders and links
-	aliases  []Shadow             // of the last result: one folder found twice
-	roots    []string             // of the last result: the roots and parents that exist
+	aliases  []capability.Shadow  // of the last result: one folder found twice
+	roots    []string             // of the last result: the folders that exist of those named in the layout
 	secrets  []string             // of the last result: digest per server, in order
 }
 
@@ -76,7 +72,44 @@ func NewScanner(opts Options) *Scanner {
 	if opts.Limits == (config.Limits{}) {
 		opts.Limits = config.DefaultLimits()
 	}
-	return &Scanner{opts: opts}
+	if opts.Layout == nil {
+		workspace := WorkspaceLayout()
+		opts.Layout = &workspace
+	}
+	if opts.Origin == (capability.Origin{}) {
+		opts.Origin.Kind = capability.OriginWorkspace
+	}
+	s := &Scanner{opts: opts, good: map[string]*product{}}
+	s.tree.stamp = s.opts.stamp
+	return s
+}
+
+// stamp completes what a reader declared, before anybody sees it: whose it is and where it belongs.
+func (o *Options) stamp(p *product) {
+	for i := range p.declarations {
+		d := &p.declarations[i]
+		d.Origin = o.Origin
+		d.ID.Name = o.Layout.Prefix + d.ID.Name
+		d.Source = o.Prefix + d.Source
+		var plugin capability.Folder
+		if o.Origin.Kind == capability.OriginPlugin {
+			plugin = o.Folder
+		}
+		switch c := d.Config.(type) {
+		case *capability.Skill:
+			c.Root = plugin
+			if o.Folder.Path != "" {
+				c.BaseDir = path.Join(o.Folder.Path, c.BaseDir)
+			}
+		case *capability.Command:
+			c.Root = plugin
+		case *capability.Hook:
+			c.Root = plugin
+		}
+	}
+	for i := range p.problems {
+		p.problems[i].Path = o.Prefix + p.problems[i].Path
+	}
 }
 
 // Scan reads the workspace. now is the present time, to be compared with the times of files. The error is a
@@ -100,40 +133,47 @@ func (s *Scanner) Scan(fsys fs.FS, now time.Time) (Result, error) {
 // walk visits everything once.
 func (s *Scanner) walk(fsys fs.FS, now time.Time) *walk {
 	s.tree.begin(fsys, now)
-	w := &walk{tree: &s.tree, limits: s.opts.Limits, products: make([]*product, 0, len(s.products)+1)}
+	w := &walk{tree: &s.tree, opts: &s.opts, limits: s.opts.Limits, products: make([]*product, 0, len(s.products)+1)}
 	s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
 
-	p, shown := lastGood(&s.goodConfig, s.tree.read(configFile, readConfig))
-	w.add(p, shown)
-	if p != nil && p.config != nil {
-		w.limits = p.config.Limits
-		s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
-		w.hookPrograms(p.config.EnabledHooks())
+	for _, f := range s.opts.Layout.Files {
+		p, shown := s.lastGood(f.Path, s.tree.read(f.Path, f.read))
+		w.add(p, shown)
+		if p != nil && p.config != nil {
+			w.limits = p.config.Limits
+			s.tree.maxFile, s.tree.maxTotal = w.limits.MaxFileBytes, w.limits.MaxTotalBytes
+			w.hookPrograms(f.Path, p.config.EnabledHooks())
+		}
 	}
-	p, shown = lastGood(&s.goodMCP, s.tree.read(mcpFile, readMCPJSON))
-	w.add(p, shown)
 	w.misnamed()
-	for _, root := range skillRoots {
+	for _, root := range s.opts.Layout.SkillFolders {
+		w.oneSkill(root)
+	}
+	for _, root := range s.opts.Layout.Skills {
 		w.skills(root)
 	}
-	for _, root := range commandRoots {
+	for _, name := range s.opts.Layout.CommandFiles {
+		w.oneCommand(name)
+	}
+	for _, root := range s.opts.Layout.Commands {
 		w.commands(root)
 	}
-	w.watchParents()
+	w.watchPlaces()
 	s.tree.end()
 	return w
 }
 
 // lastGood keeps the last readable version of a file that many capabilities share: while a new version is broken, the
 // old one stays in force and only the problems of the new one are shown.
-func lastGood(good **product, p *product) (used, problems *product) {
+func (s *Scanner) lastGood(name string, p *product) (used, problems *product) {
+	good := s.good[name]
 	switch {
 	case p == nil:
-		*good = nil
+		delete(s.good, name)
 	case !p.broken:
-		*good = p
-	case *good != nil:
-		return *good, p
+		s.good[name] = p
+	case good != nil:
+		return good, p
 	}
 	return p, nil
 }
@@ -157,7 +197,7 @@ func (s *Scanner) result() Result {
 		Revision: s.last.Revision + 1, Problems: slices.Clone(s.notes), Shadowed: slices.Clone(s.aliases),
 		Watch: s.watch(), Config: config.Default(),
 	}
-	if _, present := s.tree.files[configFile]; present {
+	if _, present := s.tree.files[configFile]; present && s.opts.Layout.holds(configFile) {
 		r.Config = config.Closed() // until a version of it was read
 	}
 	taken := make(map[capability.ID]int, len(s.products))
@@ -185,15 +225,13 @@ func (s *Scanner) result() Result {
 			r.shadow(d, r.Declarations[i])
 		}
 	}
-	slices.SortFunc(r.Declarations, func(a, b capability.Declaration) int { return a.ID.Compare(b.ID) })
-	slices.SortStableFunc(r.Shadowed, func(a, b Shadow) int { return a.ID.Compare(b.ID) })
-	capability.SortProblems(r.Problems)
+	r.sort()
 	return r
 }
 
 // shadow notes a declaration that another one hides, and says so where it would have done something else.
 func (r *Result) shadow(hidden, by capability.Declaration) {
-	r.Shadowed = append(r.Shadowed, Shadow{hidden.ID, hidden.Source, by.Source})
+	r.Shadowed = append(r.Shadowed, capability.Shadow{ID: hidden.ID, Source: hidden.Source, By: by.Source})
 	if !sameContent(hidden, by) {
 		r.Problems = append(r.Problems, capability.Problem{
 			Severity: capability.SeverityWarning, Code: "name_shadowed", Path: hidden.Source,
@@ -217,8 +255,7 @@ func sameContent(a, b capability.Declaration) bool {
 
 // watch lists the folders that exist and matter.
 func (s *Scanner) watch() []string {
-	all := append(make([]string, 0, len(s.roots)+len(s.tree.folders)+1), ".")
-	all = append(all, s.roots...)
+	all := append(make([]string, 0, len(s.roots)+len(s.tree.folders)), s.roots...)
 	for name, f := range s.tree.folders {
 		all = append(all, name)
 		for _, n := range f.entries {

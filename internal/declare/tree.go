@@ -25,6 +25,7 @@ const maxEntries = 100_000
 // tree is a workspace with a memory: what was read of a file or folder is kept until its stamp changes.
 type tree struct {
 	fsys     fs.FS
+	stamp    func(*product) // completes a product before it is kept
 	now      time.Time
 	pass     uint64
 	files    map[string]*file
@@ -227,7 +228,9 @@ func (t *tree) read(name string, parse func(name string, text []byte) *product) 
 	}
 	sum := sha256.Sum256(text)
 	if known == nil || known.sum != sum || known.stamp.size < 0 {
-		known = &file{sum: sum, product: bounded(name, parse(name, text))}
+		p := bounded(name, parse(name, text))
+		t.stamp(p)
+		known = &file{sum: sum, product: p}
 	}
 	known.stamp, known.settled, known.pass = s, t.settled(info), t.pass
 	t.files[name] = known
@@ -269,21 +272,26 @@ func (t *tree) unread(name string, known *file, err error) *product {
 		return t.refuse(name, known, f)
 	}
 	kept := *known.product
+	now := t.faulty(name, f)
 	kept.problems = slices.DeleteFunc(slices.Clone(kept.problems), func(p capability.Problem) bool { return p.Code == f.code })
-	r := reporter{path: name, problems: kept.problems}
-	r.fault(f)
-	kept.problems = r.problems
+	kept.problems = append(kept.problems, now.problems...)
 	return t.keep(name, known, &kept)
 }
 
 // refuse is a file that contributes nothing but a problem. It is broken: what depends on it as a whole keeps an earlier
 // version.
 func (t *tree) refuse(name string, known *file, f *fault) *product {
+	return t.keep(name, known, t.faulty(name, f))
+}
+
+// faulty is a product of one problem.
+func (t *tree) faulty(name string, f *fault) *product {
 	r := reporter{path: name}
 	r.fault(f)
 	p := r.failed()
 	p.broken = true
-	return t.keep(name, known, p)
+	t.stamp(p)
+	return p
 }
 
 // keep stores a product that has no stamp. The product of the last pass is returned when it says the same, so that a

@@ -13,18 +13,19 @@ import (
 // walk is one pass over a workspace. It collects in order of precedence.
 type walk struct {
 	tree     *tree
+	opts     *Options
 	limits   config.Limits
 	products []*product
 	notes    []capability.Problem
-	aliases  []Shadow
+	aliases  []capability.Shadow
 	roots    []string
 	seen     map[string]seen // folders and files that were reached through a link, by real path
 	plain    map[string]bool // real paths of the roots that were read
 }
 
 type seen struct {
-	id     capability.ID
-	source string
+	id  capability.ID
+	doc string
 }
 
 // add takes a product; shown, when not nil, contributes its problems alone.
@@ -38,7 +39,14 @@ func (w *walk) add(p, shown *product) {
 }
 
 func (w *walk) note(severity capability.Severity, at string, f *fault) {
-	w.notes = append(w.notes, capability.Problem{Severity: severity, Code: f.code, Path: at, Line: f.line, Message: f.message, Hint: f.hint})
+	w.notes = append(w.notes, capability.Problem{
+		Severity: severity, Code: f.code, Path: w.opts.Prefix + at, Line: f.line, Message: f.message, Hint: f.hint,
+	})
+}
+
+// alias notes a document that is the same one by another path.
+func (w *walk) alias(id capability.ID, at, by string) {
+	w.aliases = append(w.aliases, capability.Shadow{ID: id, Source: w.opts.Prefix + at, By: w.opts.Prefix + by})
 }
 
 // open lists a root; false when it does not exist, cannot be read, or is another root by a link.
@@ -47,7 +55,6 @@ func (w *walk) open(root string) (*folder, string, bool) {
 	if !exists {
 		return nil, "", false
 	}
-	w.roots = append(w.roots, root)
 	if folder.problem != nil {
 		w.note(capability.SeverityError, root, folder.problem)
 		return folder, root, len(folder.entries) > 0
@@ -82,7 +89,7 @@ func (w *walk) skills(root string) {
 			if links {
 				w.linkedSkill(n)
 			} else if first, again := w.again(resolved, n.name); again {
-				w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
+				w.alias(first.id, n.doc, first.doc)
 			} else {
 				w.skill(n)
 			}
@@ -122,24 +129,24 @@ func (w *walk) linkedSkill(n node) {
 	if w.plain[path.Dir(resolved)] {
 		doc := resolved + "/SKILL.md"
 		if known := w.tree.files[doc]; known != nil && known.pass == w.tree.pass && len(known.product.declarations) > 0 {
-			w.aliases = append(w.aliases, Shadow{known.product.declarations[0].ID, n.doc, doc})
+			w.alias(known.product.declarations[0].ID, n.doc, doc)
 			return
 		}
 	}
 	if first, again := w.seen[resolved]; again {
-		w.aliases = append(w.aliases, Shadow{first.id, n.doc, first.source})
+		w.alias(first.id, n.doc, first.doc)
 		return
 	}
 	if p := w.skill(n); p != nil && len(p.declarations) > 0 {
-		w.see(resolved, p.declarations[0])
+		w.see(resolved, seen{p.declarations[0].ID, n.doc})
 	}
 }
 
-func (w *walk) see(resolved string, d capability.Declaration) {
+func (w *walk) see(resolved string, s seen) {
 	if w.seen == nil {
 		w.seen = map[string]seen{}
 	}
-	w.seen[resolved] = seen{d.ID, d.Source}
+	w.seen[resolved] = s
 }
 
 // skill reads the document of a folder.
@@ -182,6 +189,16 @@ func (w *walk) otherCase(n node) *product {
 		code: "skill_file_name", message: "the file is called skill.md", hint: "rename it to SKILL.md; other programs do not read it",
 	})
 	return w.tree.read(other.path, readSkill)
+}
+
+// oneSkill reads a folder that is a skill itself.
+func (w *walk) oneSkill(folder string) {
+	w.skill(node{name: path.Base(folder), path: folder, doc: path.Join(folder, "SKILL.md"), kind: fs.ModeDir})
+}
+
+// oneCommand reads a file that is a command itself.
+func (w *walk) oneCommand(name string) {
+	w.add(w.tree.read(name, func(name string, text []byte) *product { return readCommand(path.Dir(name), name, text) }), nil)
 }
 
 // commands reads every .md below a root.
@@ -260,13 +277,19 @@ func (c *commandWalk) below(n node, depth int) {
 
 // misnamed names files that look like ours, or another program's, and are not read.
 func (w *walk) misnamed() {
+	if !w.opts.Layout.holds(configFile) {
+		return // a root of another kind, whose names mean what its own program says
+	}
 	for _, name := range []string{"mcp.json", ".vak.toml", "vak.yaml", "vak.json", ".vak/config.toml"} {
+		if w.opts.Layout.holds(name) {
+			continue
+		}
 		if _, err := fs.Stat(w.tree.fsys, name); err != nil {
 			continue
 		}
 		instead := configFile
 		if strings.HasSuffix(name, "mcp.json") {
-			instead = mcpFile
+			instead = ".mcp.json"
 		}
 		w.note(capability.SeverityWarning, name, &fault{
 			code: "file_not_read", message: "the file is not read; what it declares is not there", hint: "call it " + instead,
@@ -276,7 +299,7 @@ func (w *walk) misnamed() {
 
 // hookPrograms warns of hooks whose command begins with a file of the workspace that cannot be run: such a hook is
 // delivered and fails each time.
-func (w *walk) hookPrograms(hooks []config.Hook) {
+func (w *walk) hookPrograms(file string, hooks []config.Hook) {
 	for _, h := range hooks {
 		words := strings.Fields(h.Command)
 		if len(words) == 0 || path.IsAbs(words[0]) || !strings.Contains(words[0], "/") {
@@ -286,12 +309,12 @@ func (w *walk) hookPrograms(hooks []config.Hook) {
 		info, err := fs.Stat(w.tree.fsys, program)
 		switch {
 		case err != nil:
-			w.note(capability.SeverityWarning, configFile, &fault{
+			w.note(capability.SeverityWarning, file, &fault{
 				code: "hook_command", line: h.Line, message: fmt.Sprintf("the hook %s runs %s, which is not there", h.Name, program),
 				hint: "put the program there, or correct the command",
 			})
 		case info.IsDir() || info.Mode()&0o111 == 0:
-			w.note(capability.SeverityWarning, configFile, &fault{
+			w.note(capability.SeverityWarning, file, &fault{
 				code: "hook_command", line: h.Line, message: fmt.Sprintf("the hook %s runs %s, which is not executable", h.Name, program),
 				hint: "chmod +x " + program,
 			})
@@ -299,11 +322,16 @@ func (w *walk) hookPrograms(hooks []config.Hook) {
 	}
 }
 
-// watchParents notes the folders in which a root may appear.
-func (w *walk) watchParents() {
-	for _, name := range parents {
-		if w.tree.isFolder(name) {
-			w.roots = append(w.roots, name)
+// watchPlaces notes the folders in which what is read stands or would appear: of each place the deepest that exists, and
+// the one around it, in which it may be exchanged. The top is watched only for what stands or would appear directly in it.
+func (w *walk) watchPlaces() {
+	for _, name := range w.opts.Layout.places() {
+		for name != "." && !w.tree.isFolder(name) {
+			name = path.Dir(name)
+		}
+		w.roots = append(w.roots, name)
+		if around := path.Dir(name); around != "." {
+			w.roots = append(w.roots, around)
 		}
 	}
 }

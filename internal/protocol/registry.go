@@ -20,6 +20,7 @@ func (*Revoked) ControlMessage() {}
 type Declare struct {
 	Declarations []capability.Declaration // one an id
 	Problems     []capability.Problem
+	Shadowed     []capability.Shadow
 	Policy       *policy.Current
 	Loop         LoopFacts
 }

@@ -1,0 +1,95 @@
+package declare
+
+import (
+	"path"
+	"slices"
+)
+
+// Layout says which files and folders of a root are read, each list in order of precedence. Nothing else is opened.
+type Layout struct {
+	Files []File // files that declare several capabilities
+
+	Skills       []string // folders whose folders are skills
+	SkillFolders []string // folders that are one skill each; "." is the root itself
+	Commands     []string // folders with commands, at any depth
+	CommandFiles []string // files that are one command each
+
+	Prefix string // before every name, such as "plugin:"; empty: none
+}
+
+// File is a file that declares several capabilities. Where Formats has several they share it: each reads its part.
+type File struct {
+	Path    string
+	Formats []Format
+}
+
+// Format says what of a file is read, and how.
+type Format string
+
+// The formats.
+const (
+	FormatVAK       Format = "vak.toml"  // all that this program's own file declares
+	FormatClaudeMCP Format = ".mcp.json" // MCP servers, in an object mcpServers or bare
+)
+
+// readers has one row a format. A reader returns what the file declares and what is wrong with it; a product that is
+// broken leaves an earlier version of the file in force.
+var readers = map[Format]func(file string, text []byte) *product{
+	FormatVAK:       readConfig,
+	FormatClaudeMCP: readMCPJSON,
+}
+
+const configFile = "vak.toml"
+
+// WorkspaceLayout is what is read of a workspace, and of a folder that is laid out as one.
+func WorkspaceLayout() Layout {
+	return Layout{
+		Files: []File{
+			{configFile, []Format{FormatVAK}},
+			{".mcp.json", []Format{FormatClaudeMCP}},
+		},
+		Skills:   []string{"skills", ".agents/skills", ".claude/skills"},
+		Commands: []string{"commands", ".claude/commands"},
+	}
+}
+
+// HomeLayout is what is read of a user's home folder: texts of other programs, and nothing that runs or governs.
+func HomeLayout() Layout {
+	return Layout{Skills: []string{".agents/skills", ".claude/skills"}, Commands: []string{".claude/commands"}}
+}
+
+// read parses a file in each of its formats. What several of them say of it is said once.
+func (f File) read(name string, text []byte) *product {
+	all := &product{}
+	for _, format := range f.Formats {
+		p := readers[format](name, text)
+		all.declarations = append(all.declarations, p.declarations...)
+		for _, problem := range p.problems {
+			if !slices.Contains(all.problems, problem) {
+				all.problems = append(all.problems, problem)
+			}
+		}
+		all.broken = all.broken || p.broken
+		if p.config != nil {
+			all.config = p.config
+		}
+	}
+	return all
+}
+
+// holds reports whether a file is read.
+func (l *Layout) holds(name string) bool {
+	return slices.ContainsFunc(l.Files, func(f File) bool { return f.Path == name })
+}
+
+// places lists the folders in which something that is read stands or may appear.
+func (l *Layout) places() []string {
+	all := slices.Concat(l.Skills, l.SkillFolders, l.Commands)
+	for _, f := range l.Files {
+		all = append(all, path.Dir(f.Path))
+	}
+	for _, name := range l.CommandFiles {
+		all = append(all, path.Dir(name))
+	}
+	return all
+}

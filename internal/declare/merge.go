@@ -1,0 +1,90 @@
+package declare
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/policy"
+)
+
+// Merge joins what several roots declare, given in order of precedence: of a name that two declare the first one wins and
+// the other stays visible as shadowed. Watch and Revision belong to single roots and are left empty.
+func Merge(roots ...Result) Result {
+	var all Result
+	size := 0
+	for _, r := range roots {
+		size += len(r.Declarations)
+	}
+	all.Declarations = make([]capability.Declaration, 0, size)
+	taken := make(map[capability.ID]int, size)
+	for i, r := range roots {
+		all.Problems = append(all.Problems, r.Problems...)
+		all.Shadowed = append(all.Shadowed, r.Shadowed...)
+		if i == 0 {
+			all.Config = r.Config
+		} else {
+			all.Config = mergeConfig(all.Config, r.Config)
+		}
+		for _, d := range r.Declarations {
+			if by, twice := taken[d.ID]; twice {
+				all.shadow(d, all.Declarations[by])
+				continue
+			}
+			taken[d.ID] = len(all.Declarations)
+			all.Declarations = append(all.Declarations, d)
+		}
+	}
+	all.sort()
+	return all
+}
+
+// sort puts a result into the order that it promises.
+func (r *Result) sort() {
+	slices.SortFunc(r.Declarations, func(a, b capability.Declaration) int { return a.ID.Compare(b.ID) })
+	slices.SortStableFunc(r.Shadowed, func(a, b capability.Shadow) int { return a.ID.Compare(b.ID) })
+	capability.SortProblems(r.Problems)
+}
+
+// mergeConfig adds what a root of lower precedence configures. Rules of permission add up, so that a deny holds wherever
+// it is written; the mode is the first one's that names one. A file that cannot be read may hold any deny, so it closes
+// everything. Whatever else a vak.toml says counts in its own root alone.
+func mergeConfig(first, next config.Config) config.Config {
+	p, q := first.Permissions, next.Permissions
+	if next.Unreadable || !first.Unreadable && !first.Writes("permissions.mode") && next.Writes("permissions.mode") {
+		p.Mode = q.Mode
+	}
+	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, q.Allow), slices.Concat(p.Ask, q.Ask), slices.Concat(p.Deny, q.Deny)
+	first.Permissions = p
+	first.Unreadable = first.Unreadable || next.Unreadable
+	first.Hooks = slices.Concat(first.Hooks, next.Hooks)
+	if len(next.MCP) > 0 {
+		servers := maps.Clone(next.MCP)
+		maps.Copy(servers, first.MCP)
+		first.MCP = servers
+	}
+	if len(next.Channels) > 0 {
+		channels := maps.Clone(next.Channels)
+		for name, rules := range first.Channels {
+			channels[name] = mergeChannel(rules, next.Channels[name])
+		}
+		first.Channels = channels
+	}
+	return first
+}
+
+// mergeChannel keeps what either root denies; what the first one says of allowing counts before the other.
+func mergeChannel(first, next policy.ChannelRules) policy.ChannelRules {
+	filter := func(f, g policy.Filter) policy.Filter {
+		if f.Allow == nil {
+			f.Allow = g.Allow
+		}
+		f.Deny = slices.Concat(f.Deny, g.Deny)
+		return f
+	}
+	return policy.ChannelRules{
+		Tools: filter(first.Tools, next.Tools), MCP: filter(first.MCP, next.MCP),
+		Skills: filter(first.Skills, next.Skills), Hooks: filter(first.Hooks, next.Hooks),
+	}
+}
