@@ -79,6 +79,15 @@ const (
 	PathEscapes         Code = "path_escapes"
 	FileNotFound        Code = "file_not_found"
 
+	// Plugins.
+	PluginInvalid      Code = "plugin_invalid"
+	PluginIncompatible Code = "plugin_incompatible"
+	PluginUnsafe       Code = "plugin_unsafe"
+	PluginBlocked      Code = "plugin_blocked"
+	UnknownPlugin      Code = "unknown_plugin"
+	ConsentRequired    Code = "consent_required"
+	PluginStoreFailed  Code = "plugin_store_failed"
+
 	// The daemon, as its programs see it.
 	DaemonUnreachable Code = "daemon_unreachable"
 	ListenFailed      Code = "listen_failed"
@@ -116,6 +125,9 @@ var kindOf = map[Code]Kind{
 	OutcomeUnknown: KindUnavailable, SecretUnresolved: KindInvalid, OutputInvalid: KindUnavailable,
 
 	ConfigInvalid: KindInvalid, WorkspaceUnreadable: KindInvalid, PathEscapes: KindDenied, FileNotFound: KindNotFound,
+
+	PluginInvalid: KindInvalid, PluginIncompatible: KindInvalid, PluginUnsafe: KindDenied, PluginBlocked: KindDenied,
+	UnknownPlugin: KindNotFound, ConsentRequired: KindDenied, PluginStoreFailed: KindUnavailable,
 
 	DaemonUnreachable: KindUnavailable, ListenFailed: KindUnavailable,
 

@@ -40,6 +40,7 @@ var rooms = map[string]layer{
 	"internal/lifecycle": pure,
 	"internal/op":        pure,
 	"internal/phrase":    pure,
+	"internal/plugin":    pure,
 	"internal/policy":    pure,
 	"internal/schema":    pure,
 	"internal/turn":      pure,
