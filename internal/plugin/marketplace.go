@@ -283,7 +283,7 @@ func (m *Manifest) addEntry(text []byte) []capability.Problem {
 	if r.fatal {
 		return r.problems
 	}
-	if m.Name == "" || m.Format == FormatNone {
+	if m.Format == FormatNone && CheckName(entry.Name) == "" {
 		m.Name = entry.Name
 	}
 	for _, s := range []struct {
