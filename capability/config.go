@@ -47,9 +47,10 @@ type Invocation struct {
 	DisallowedTools []string `json:"disallowedTools,omitempty"` // advice
 	Model           string   `json:"model,omitempty"`
 	Effort          string   `json:"effort,omitempty"`
-	Context         string   `json:"context,omitempty"` // fork: to be run by a worker
-	Agent           string   `json:"agent,omitempty"`   // kind of worker for Context
-	Shell           string   `json:"shell,omitempty"`   // for !`command`: bash (default) or powershell
+	Context         string   `json:"context,omitempty"`    // fork: to be run by a worker
+	Agent           string   `json:"agent,omitempty"`      // kind of worker for Context
+	Background      bool     `json:"background,omitempty"` // with Context: the turn does not wait for it
+	Shell           string   `json:"shell,omitempty"`      // for !`command`: bash (default) or powershell
 
 	DisableModelInvocation bool `json:"disableModelInvocation,omitempty"` // only a user's /name loads it
 	DisableUserInvocation  bool `json:"disableUserInvocation,omitempty"`  // only a model loads it

@@ -7,17 +7,43 @@ import (
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/vak-actors/vak-actors/capability"
 )
 
 var commandNamePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// The endings of files that are commands. The longest one counts.
+const (
+	endMarkdown = ".md"        // Claude Code, Cursor, this program
+	endPrompt   = ".prompt.md" // VS Code
+	endTOML     = ".toml"      // Gemini
+)
+
+// onlyEnding is what alone is a command in folders that hold other files of that kind, too.
+var onlyEnding = map[string]string{".github/prompts": endPrompt, ".gemini/commands": endTOML}
+
+// commandEnding is the ending by which a file below root is a command; empty for one that is none.
+func commandEnding(root, file string) string {
+	for _, ending := range []string{endPrompt, endMarkdown, endTOML} {
+		if !strings.HasSuffix(file, ending) || path.Base(file) == ending {
+			continue
+		}
+		if only := onlyEnding[root]; only == "" || only == ending {
+			return ending
+		}
+		return ""
+	}
+	return ""
+}
+
 // readCommand reads a slash command. Its name is its path below root: the folders and the file, joined with colons.
 func readCommand(root, file string, raw []byte) *product {
 	r := &reporter{path: file}
-	name := strings.TrimSuffix(strings.TrimPrefix(file, root+"/"), path.Ext(file))
+	ending := commandEnding(root, file)
+	if root == "." {
+		root = ""
+	}
+	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(file, root), ending), "/")
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
 		if !commandNamePattern.MatchString(part) {
@@ -29,45 +55,49 @@ func readCommand(root, file string, raw []byte) *product {
 	if f == nil && len(bytes.TrimSpace(text)) == 0 {
 		f = &fault{"file_empty", 0, "the file is empty", "write a prompt, or remove the file"}
 	}
-	var doc document
-	if f == nil {
-		doc, f = split(text)
-	}
 	if f != nil {
 		r.fault(f)
 		return r.failed()
 	}
+	d := capability.Declaration{ID: capability.ID{Kind: capability.KindCommand, Name: strings.Join(parts, ":")}, Source: file}
+	if ending == endTOML {
+		return r.promptTOML(d, text)
+	}
+	return r.promptMarkdown(d, text)
+}
+
+// promptMarkdown reads a command that is a document.
+func (r *reporter) promptMarkdown(d capability.Declaration, text []byte) *product {
+	doc, f := split(text)
+	if f != nil {
+		r.fault(f)
+		return r.failedWith(restrictions(text))
+	}
 	if doc.front == nil {
-		if f = misplaced(doc.body); f != nil && f.line < 3 {
+		if f = misplaced(doc.body); f != nil && (f.line < 3 || metadataFrom(doc.body, f.line)) {
 			r.warn(f.code, f.line, f.message+"; it is part of the prompt", f.hint)
 		}
 	}
 	m, ok := r.readMetadata(doc.front)
 	if !ok {
-		return r.failed()
+		return r.failedWith(restrictions(doc.front))
 	}
-	command := &capability.Command{Body: doc.body, Description: r.description(m), Invocation: capability.Invocation{ArgumentHint: argumentHint(m)}}
-	if command.Description == "" {
-		command.Description = firstLine(doc.body)
+	invocation, ok := r.invocation(m)
+	if !ok {
+		return r.failedWith(restrictions(doc.front))
 	}
-	d := capability.Declaration{
-		ID: capability.ID{Kind: capability.KindCommand, Name: strings.Join(parts, ":")}, Origin: workspace,
-		Summary: summary(command.Description), Serves: r.serves(m, r.extra(m)), Digest: capability.ContentDigest(doc.body),
-		Source: file, Config: command,
-	}
-	return &product{declarations: []capability.Declaration{d}, problems: r.problems}
+	command := &capability.Command{Body: doc.body, Description: r.description(m), Invocation: invocation}
+	d.Serves = r.serves(m, r.extra(m))
+	return r.command(d, command, restrictions(doc.front))
 }
 
-// argumentHint is what its author wrote: [file] is a list to YAML and a hint to people.
-func argumentHint(m metadata) string {
-	f, written := m.get("argument-hint")
-	switch {
-	case !written:
-		return ""
-	case f.value.Kind == yaml.ScalarNode:
-		return strings.TrimSpace(f.value.Value)
+// command completes a declaration by what all dialects have in common.
+func (r *reporter) command(d capability.Declaration, command *capability.Command, restricting []string) *product {
+	if command.Description == "" {
+		command.Description = firstLine(command.Body)
 	}
-	return f.source
+	d.Summary, d.Digest, d.Config = summary(command.Description), capability.ContentDigest(command.Body), command
+	return &product{declarations: []capability.Declaration{d}, problems: r.problems, restricting: restricting}
 }
 
 // firstLine is the first line of a prompt that says something, without the marks of a heading.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -32,7 +33,11 @@ func (r *reporter) description(m metadata) string {
 		r.warn("frontmatter_type", line, "description is no text and is ignored", "write it as description: one or two sentences")
 		return ""
 	}
-	if n := len([]rune(text)); n > maxDescription {
+	return r.checkDescription(text, line)
+}
+
+func (r *reporter) checkDescription(text string, line int) string {
+	if n := utf8.RuneCountInString(text); n > maxDescription {
 		r.warn("description_long", line, fmt.Sprintf("the description has %d characters, the format allows %d", n, maxDescription),
 			"shorten it; other programs cut it or refuse the file")
 	}
@@ -67,26 +72,27 @@ func words(n *yaml.Node) ([]string, bool) {
 
 // splitWords splits at blanks and commas, but never inside parentheses: Bash(git add:*) is one word.
 func splitWords(text string) []string {
+	return splitAt(text, '(', ')', func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+// splitAt cuts a text at separators that stand in no brackets. Blanks around a part and empty parts are left out.
+func splitAt(text string, open, end rune, separates func(rune) bool) []string {
 	var all []string
-	depth, start := 0, -1
-	flush := func(end int) {
-		if start >= 0 {
-			all = append(all, text[start:end])
+	depth, start := 0, 0
+	flush := func(at int) {
+		if part := strings.TrimSpace(text[start:at]); part != "" {
+			all = append(all, part)
 		}
-		start = -1
 	}
 	for i, r := range text {
 		switch {
-		case depth == 0 && (r == ',' || unicode.IsSpace(r)):
+		case depth == 0 && separates(r):
 			flush(i)
-			continue
-		case r == '(':
+			start = i + utf8.RuneLen(r)
+		case r == open:
 			depth++
-		case r == ')' && depth > 0:
+		case r == end && depth > 0:
 			depth--
-		}
-		if start < 0 {
-			start = i
 		}
 	}
 	flush(len(text))

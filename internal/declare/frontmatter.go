@@ -119,3 +119,23 @@ func misplaced(body []byte) *fault {
 	}
 	return nil
 }
+
+// metadataFrom reports whether what follows the fence on a line is metadata, and not the text after a rule.
+func metadataFrom(body []byte, line int) bool {
+	for range line {
+		_, body, _ = bytes.Cut(body, []byte("\n"))
+	}
+	keys := 0
+	for text := range bytes.Lines(body[:min(len(body), maxFrontmatter)]) {
+		switch text = bytes.TrimRight(text, "\r\n"); {
+		case fence(text):
+			return keys > 0
+		case topLevelKey.Match(text):
+			keys++
+		case len(bytes.TrimSpace(text)) == 0, text[0] == ' ', text[0] == '-', text[0] == '#':
+		default:
+			return false
+		}
+	}
+	return false
+}

@@ -22,7 +22,11 @@ func readable(t *testing.T, p *product, text []byte) {
 		if err := d.Check(); err != nil || seen[d.ID] {
 			t.Errorf("declaration %s: %v", d.ID, err)
 		}
-		if d.ID.Kind != capability.KindHook && checkName(d.ID.Name) != nil {
+		check := checkName
+		if d.ID.Kind == capability.KindSkill {
+			check = checkSkillName
+		}
+		if d.ID.Kind != capability.KindHook && check(d.ID.Name) != nil {
 			t.Errorf("name %q", d.ID.Name)
 		}
 		seen[d.ID] = true
@@ -84,6 +88,19 @@ func FuzzCommand(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p := readCommand("commands", "commands/a/b.md", text)
+		readable(t, p, text)
+		if len(p.declarations) == 0 && len(p.problems) == 0 {
+			t.Error("a command is neither declared nor reported")
+		}
+	})
+}
+
+func FuzzCommandTOML(f *testing.F) {
+	for _, s := range []string{"", "prompt = 'x'", "description = \"d\"\nprompt = \"\"\"\nx\n\"\"\"\n", "[a]\nb = 1", "a.b = [1, {c = 2}]", "prompt = \"\\q\"", "a = \"\"\"\n", "= 1"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p := readCommand(".gemini/commands", ".gemini/commands/a/b.toml", text)
 		readable(t, p, text)
 		if len(p.declarations) == 0 && len(p.problems) == 0 {
 			t.Error("a command is neither declared nor reported")

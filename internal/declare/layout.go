@@ -48,8 +48,10 @@ func WorkspaceLayout() Layout {
 			{configFile, []Format{FormatVAK}},
 			{".mcp.json", []Format{FormatClaudeMCP}},
 		},
-		Skills:   []string{"skills", ".agents/skills", ".claude/skills"},
-		Commands: []string{"commands", ".claude/commands"},
+		Skills: []string{
+			"skills", ".agents/skills", ".claude/skills", ".cursor/skills", ".github/skills", ".codex/skills", ".gemini/skills",
+		},
+		Commands: []string{"commands", ".claude/commands", ".cursor/commands", ".github/prompts", ".gemini/commands"},
 	}
 }
 

@@ -38,10 +38,6 @@ func (m metadata) get(key string) (field, bool) {
 	return m.fields[i], true
 }
 
-// restricting are the keys that narrow what a document may do. They are never repaired by guess: a reading that is
-// wrong in one letter could widen them.
-var restricting = []string{"allowed-tools", "allowed_tools", "disallowed-tools", "tools", "disable-model-invocation", "user-invocable"}
-
 // readMetadata parses the text between the fences. Where the whole is no YAML, the entries that are none on their own
 // are found, and each that is one line is read as the plain text its author meant (a warning says so); a text that
 // needs more is an error.
@@ -65,7 +61,33 @@ func (r *reporter) readMetadata(front []byte) (metadata, bool) {
 			r.warn("frontmatter_repaired", k.line, fmt.Sprintf("the value of %s is no YAML and was read as plain text", k.name), "put the value into quotes")
 		}
 	}
-	return r.fields(node, front)
+	m, ok := r.fields(node, front)
+	if ok {
+		r.spell(&m)
+	}
+	return m, ok
+}
+
+var restrictingLine = regexp.MustCompile(`^[ \t]*["']?([A-Za-z_ -]{4,40})["']?[ \t]*:`)
+
+// restrictions are the entries of a metadata text that restrict, each with the lines that go on with it. It reads line by
+// line, so that it finds them in a text that is no YAML, too.
+func restrictions(front []byte) []string {
+	var all []string
+	in := false
+	for line := range strings.Lines(string(front[:min(len(front), maxFrontmatter)])) {
+		line = strings.TrimRight(line, " \t\r\n")
+		switch m := restrictingLine.FindStringSubmatch(line); {
+		case m != nil && restricts(strings.TrimSpace(m[1])):
+			all = append(all, line)
+			in = true
+		case in && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "-") && !fence([]byte(line))):
+			all[len(all)-1] += "\n" + line
+		case line != "":
+			in = false
+		}
+	}
+	return all
 }
 
 // fields checks that the metadata is a mapping of distinct names.
@@ -180,7 +202,7 @@ func repair(front []byte) ([]byte, []repairedKey, *fault) {
 					"frontmatter_yaml", at + errorLine(err) - 1, "the metadata is no YAML: " + errorText(err),
 					"put the value into quotes, or write it as a block after >-",
 				}
-			case slices.Contains(restricting, name):
+			case restricts(name):
 				return nil, nil, &fault{
 					"frontmatter_yaml", at, fmt.Sprintf("%s is no YAML, and what restricts is not guessed: %s", name, errorText(err)), "put the value into quotes",
 				}

@@ -17,6 +17,27 @@ type product struct {
 	problems     []capability.Problem
 	config       *config.Config // vak.toml only
 	broken       bool           // a shared file that could not be read as a whole; an earlier version stays in force
+	document     bool           // of a skill or command
+	restricting  []string       // of a document: the entries of its metadata that restrict, as written
+}
+
+// after is what counts of a version of a file that follows another. A document that cannot be read any more leaves the
+// earlier version in force beside the problem; but not where the new one has a restriction that the earlier one has not,
+// for nobody may call the document more widely than its author wants now.
+func (p *product) after(earlier *product) *product {
+	if !p.document || len(p.declarations) > 0 || len(earlier.declarations) == 0 || p.restrictsMore(earlier) {
+		return p
+	}
+	kept := *earlier
+	kept.problems = append(slices.Clone(p.problems), capability.Problem{
+		Severity: capability.SeverityWarning, Code: "earlier_version", Path: p.problems[0].Path,
+		Message: "the version that was read before stays in force", Hint: "repair the file, or remove it",
+	})
+	return &kept
+}
+
+func (p *product) restrictsMore(earlier *product) bool {
+	return slices.ContainsFunc(p.restricting, func(entry string) bool { return !slices.Contains(earlier.restricting, entry) })
 }
 
 // reporter collects the problems of one file.
@@ -51,6 +72,11 @@ func (r *reporter) fault(f *fault) { r.error(f.code, f.line, f.message, f.hint) 
 
 // failed is the product of a file that declares nothing but problems.
 func (r *reporter) failed() *product { return &product{problems: r.problems} }
+
+// failedWith is the product of a document that cannot be read, but of which is known how it was to be restricted.
+func (r *reporter) failedWith(restricting []string) *product {
+	return &product{problems: r.problems, restricting: restricting}
+}
 
 // maxProblems bounds what is said of one file; a file of another kind, or a hostile one, would fill the report.
 const maxProblems = 100
@@ -94,6 +120,14 @@ func summary(description string) string {
 		return strings.TrimSpace(string(text[:end]))
 	}
 	return strings.TrimRight(string(text[:maxSummary-3]), " ") + "..."
+}
+
+// checkSkillName is checkName for skills, whose authors write slashes into names. No name is ever a path.
+func checkSkillName(name string) error {
+	if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.Contains(name, "//") {
+		return fmt.Errorf("a name must not begin or end with a slash, nor hold two in a row")
+	}
+	return checkName(strings.ReplaceAll(name, "/", "-"))
 }
 
 // checkName says why a name may not become part of an id; nil for one that may.

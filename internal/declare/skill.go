@@ -33,41 +33,41 @@ func readSkill(file string, raw []byte) *product {
 	}
 	if f != nil {
 		r.fault(f)
-		return r.failed()
+		return r.failedWith(restrictions(text))
 	}
 	m, ok := r.readMetadata(doc.front)
-	if !ok {
-		return r.failed()
+	if ok {
+		if p := r.skill(file, m, doc); p != nil {
+			p.restricting = restrictions(doc.front)
+			return p
+		}
 	}
-	return r.skill(file, m, doc)
+	return r.failedWith(restrictions(doc.front))
 }
 
+// skill reads what the metadata says; nil, and a problem, where that is not enough for a skill.
 func (r *reporter) skill(file string, m metadata, doc document) *product {
 	folder := path.Dir(file)
 	name, ok := r.skillName(m, path.Base(folder))
 	if !ok {
-		return r.failed()
+		return nil
 	}
-	skill := &capability.Skill{Body: doc.body, BaseDir: folder, Description: r.description(m), Metadata: r.extra(m)}
+	skill := &capability.Skill{
+		Body: doc.body, BaseDir: folder, Description: r.description(m), Metadata: r.extra(m), License: r.plainText(m, "license"),
+		Compatibility: r.plainText(m, "compatibility"), WhenToUse: r.plainText(m, "when_to_use"), Paths: r.globs(m),
+	}
 	if skill.Description == "" {
 		if skill.Description = firstParagraph(doc.body); skill.Description == "" {
 			r.error("skill_description", 1, "the skill has neither a description nor a body", "add a description: line")
-			return r.failed()
+			return nil
 		}
 		r.warn("skill_description", 1, "the skill has no description; its first paragraph stands in", "add a description: line that says when to use it")
 	}
-	skill.License, _, _ = m.text("license")
-	if skill.AllowedTools, ok = r.allowedTools(m); !ok {
-		return r.failed()
-	}
-	if f, written := m.get("disable-model-invocation"); written {
-		if skill.DisableModelInvocation, ok = truth(f.value); !ok {
-			skill.DisableModelInvocation = true
-			r.warn("frontmatter_type", f.line, "disable-model-invocation is neither true nor false and counts as true", "write true or false")
-		}
+	if skill.Invocation, ok = r.invocation(m); !ok {
+		return nil
 	}
 	d := capability.Declaration{
-		ID: capability.ID{Kind: capability.KindSkill, Name: name}, Origin: workspace, Summary: summary(skill.Description),
+		ID: capability.ID{Kind: capability.KindSkill, Name: name}, Summary: summary(skill.Description),
 		Serves: r.serves(m, skill.Metadata), Digest: capability.ContentDigest(doc.body), Source: file, Config: skill,
 	}
 	return &product{declarations: []capability.Declaration{d}, problems: r.problems}
@@ -87,7 +87,7 @@ func (r *reporter) skillName(m metadata, folder string) (string, bool) {
 		r.warn("skill_name_mismatch", line, fmt.Sprintf("the name %s differs from the folder %s", quoted(name), quoted(folder)),
 			"give both the same name; other programs refuse the skill")
 	}
-	if err := checkName(name); err != nil {
+	if err := checkSkillName(name); err != nil {
 		r.error("skill_name", line, fmt.Sprintf("the name %s cannot be used: %v", quoted(name), err), "use lower-case letters, digits and single hyphens")
 		return "", false
 	}
@@ -96,22 +96,6 @@ func (r *reporter) skillName(m metadata, folder string) (string, bool) {
 			"rename it; other programs refuse the skill")
 	}
 	return name, true
-}
-
-// allowedTools reads the list. It never grants anything; but a list that cannot be read must not count as none.
-func (r *reporter) allowedTools(m metadata) ([]string, bool) {
-	f, written := m.get("allowed-tools")
-	if !written {
-		if f, written = m.get("allowed_tools"); !written {
-			return nil, true
-		}
-		r.warn("frontmatter_key", f.line, "allowed_tools was read as allowed-tools", "write allowed-tools")
-	}
-	list, ok := words(f.value)
-	if !ok {
-		r.error("frontmatter_type", f.line, "allowed-tools is no list of tools", "write it as allowed-tools: Read Grep Bash(git:*)")
-	}
-	return list, ok
 }
 
 // firstParagraph is the first text of a body that is no heading, on one line.

@@ -230,11 +230,23 @@ func (t *tree) read(name string, parse func(name string, text []byte) *product) 
 	if known == nil || known.sum != sum || known.stamp.size < 0 {
 		p := bounded(name, parse(name, text))
 		t.stamp(p)
+		if known != nil {
+			p = p.after(known.product)
+		}
 		known = &file{sum: sum, product: p}
 	}
 	known.stamp, known.settled, known.pass = s, t.settled(info), t.pass
 	t.files[name] = known
 	return known.product
+}
+
+// document is read for a file that is one skill or command.
+func (t *tree) document(name string, parse func(name string, text []byte) *product) *product {
+	return t.read(name, func(name string, text []byte) *product {
+		p := parse(name, text)
+		p.document = true
+		return p
+	})
 }
 
 // load reads a file up to one byte beyond the bound.

@@ -151,7 +151,7 @@ func (w *walk) see(resolved string, s seen) {
 
 // skill reads the document of a folder.
 func (w *walk) skill(n node) *product {
-	p := w.tree.read(n.doc, readSkill)
+	p := w.tree.document(n.doc, readSkill)
 	if p == nil {
 		p = w.otherCase(n)
 	}
@@ -188,7 +188,7 @@ func (w *walk) otherCase(n node) *product {
 	w.note(capability.SeverityWarning, other.path, &fault{
 		code: "skill_file_name", message: "the file is called skill.md", hint: "rename it to SKILL.md; other programs do not read it",
 	})
-	return w.tree.read(other.path, readSkill)
+	return w.tree.document(other.path, readSkill)
 }
 
 // oneSkill reads a folder that is a skill itself.
@@ -198,10 +198,10 @@ func (w *walk) oneSkill(folder string) {
 
 // oneCommand reads a file that is a command itself.
 func (w *walk) oneCommand(name string) {
-	w.add(w.tree.read(name, func(name string, text []byte) *product { return readCommand(path.Dir(name), name, text) }), nil)
+	w.add(w.tree.document(name, func(name string, text []byte) *product { return readCommand(path.Dir(name), name, text) }), nil)
 }
 
-// commands reads every .md below a root.
+// commands reads every command below a root.
 func (w *walk) commands(root string) {
 	folder, resolved, ok := w.open(root)
 	if !ok {
@@ -239,7 +239,7 @@ func (c *commandWalk) folder(f *folder, depth int) {
 		switch {
 		case kind.IsDir():
 			c.below(n, depth-1)
-		case path.Ext(n.name) == ".md":
+		case commandEnding(c.root, n.path) != "":
 			c.file(n)
 		}
 	}
@@ -249,7 +249,7 @@ func (c *commandWalk) file(n node) {
 	if c.left--; c.left < 0 {
 		return
 	}
-	c.add(c.tree.read(n.path, func(name string, text []byte) *product { return readCommand(c.root, name, text) }), nil)
+	c.add(c.tree.document(n.path, func(name string, text []byte) *product { return readCommand(c.root, name, text) }), nil)
 }
 
 func (c *commandWalk) below(n node, depth int) {
