@@ -107,7 +107,7 @@ func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table) [
 			Hooks: hookrun.New(workspace, homeFolder()), Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,
 		},
-		MaxLive: max(1, h.config.Sessions.MaxResident/sessionShards), Residents: &sync.Map{},
+		MaxLive: max(1, h.config.Sessions.MaxResident/sessionShards), Residents: &sync.Map{}, Route: t.session,
 	}
 	parts := make([]supervision.Part, sessionShards)
 	for i := range parts {

@@ -12,6 +12,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/lifecycle"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -29,6 +30,7 @@ type session struct {
 	directory actorkit.Ref
 	id        ledger.SessionID
 	identity
+	lent *lent // of a worker; nil: it is none
 
 	awake   bool
 	waiting []command // arrived before the session was awake, or while a turn is being bound
@@ -69,9 +71,20 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	case sleep:
 		s.sleep(c, m)
 	case left:
+		for _, call := range s.calls {
+			call.reply.Reply(m.why)
+		}
 		c.StopSelf()
 	case *protocol.Revoked:
 		s.revoked(c, m)
+	case lend:
+		s.onLend(c, m)
+	case dismissed:
+		if s.bound != nil && s.bound.crew != nil {
+			delete(s.bound.crew.ids, m.worker)
+		}
+	case actorkit.Stopping:
+		s.release(s.bound)
 	case actorkit.ChildStopped:
 		s.callEnded(c, m)
 	case actorkit.EffectPanicked:
@@ -102,7 +115,11 @@ func (s *session) onWoke(c *actorkit.Context, m woke) {
 		s.fail(c, m.err)
 		return
 	}
-	s.awake, s.identity, s.head, s.memory, s.last = true, m.identity, m.head, m.memory, c.Now()
+	s.awake, s.identity, s.lent, s.head, s.memory, s.last = true, m.identity, m.lent, m.head, m.memory, c.Now()
+	if m.over != nil {
+		s.expire(c, m.over)
+		return
+	}
 	if first := s.waiting[0]; !m.resumed {
 		s.waiting = s.waiting[1:]
 		first.reply.Reply(&sessionv1.OpenSessionResult{Session: s.describe()})
@@ -123,6 +140,13 @@ func (s *session) resume(c *actorkit.Context) {
 }
 
 func (s *session) handle(c *actorkit.Context, m command) {
+	switch m.Message.(type) {
+	case *sessionv1.Dispatch, *sessionv1.BeginTurn, *sessionv1.ListTools:
+		if err := s.tied(c.Now()); err != nil {
+			m.reply.Reply(err)
+			return
+		}
+	}
 	switch msg := m.Message.(type) {
 	case *sessionv1.Dispatch:
 		s.dispatch(c, msg, m)
@@ -145,7 +169,12 @@ func (s *session) handle(c *actorkit.Context, m command) {
 
 // reopen answers an opening of a session that exists. It stays what it is.
 func (s *session) reopen(m *sessionv1.OpenSession, by command) {
-	if m.GetChannel() != "" && m.GetChannel() != s.caller.Channel {
+	if !s.same(m) {
+		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s is not that worker", s.id).
+			WithRemedy("open another session for it"))
+		return
+	}
+	if m.GetWorker() == nil && m.GetChannel() != "" && m.GetChannel() != s.caller.Channel {
 		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s belongs to the channel %s", s.id, s.caller.Channel).
 			WithRemedy("open another session for the channel %.64q", m.GetChannel()))
 		return
@@ -164,14 +193,26 @@ func (s *session) describe() *sessionv1.Session {
 		Tenant: s.Tenant, ID: s.id, State: ledger.StateOpen, Head: s.head,
 		CreatedAt: s.created, LastAt: s.last, Attributes: s.attributes,
 	})
-	d.State, d.Epoch = "live", uint64(s.memory.told)
+	d.State, d.Epoch, d.Misreads = "live", uint64(s.memory.told), s.memory.misreads
 	return d
 }
 
-// close ends the session for good. Its calls are given up.
+const maxReason = 200 // bytes
+
+// close ends the session for good. Its calls are given up, and its workers end with it.
 func (s *session) close(c *actorkit.Context, m command) {
+	reason := phrase.Cut(m.Message.(*sessionv1.CloseSession).GetReason(), maxReason)
 	s.life = s.life.Close()
-	s.cancelCalls(c, vakerr.New(vakerr.SessionClosed, "the session was closed"), nil)
+	s.unbind()
+	why := "the session was closed"
+	if reason != "" {
+		why += ": " + reason
+	}
+	gone := vakerr.New(vakerr.SessionClosed, "%s", why)
+	s.cancelCalls(c, gone, nil)
+	if s.worker != nil {
+		s.dismiss(s.worker, s.id)
+	}
 	self := c.Self()
 	s.append(c, true, func(err error) {
 		if err != nil {
@@ -180,12 +221,13 @@ func (s *session) close(c *actorkit.Context, m command) {
 			return
 		}
 		m.reply.Reply(&sessionv1.CloseSessionResult{})
-		_ = self.Tell(left{})
-	}, ledger.SessionClosed{})
+		_ = self.Tell(left{gone})
+	}, ledger.SessionClosed{Reason: reason})
 }
 
-// left tells a session that its last entry is durable.
-type left struct{}
+// left tells a session that its last entry is durable. why is for calls that have not given up yet; there are none where
+// it is nil.
+type left struct{ why error }
 
 // abandonedAfter is how many idle times an explicit turn without a call in flight is kept open. Whoever began it is gone
 // by then, and the session could never leave memory.
@@ -193,9 +235,11 @@ const abandonedAfter = 6
 
 // sleep passivates the session when nothing is open, else tells the directory that it stays.
 func (s *session) sleep(c *actorkit.Context, m sleep) {
-	if s.bound != nil && s.life.InFlight() == 0 && m.unused > abandonedAfter*s.IdleTTL {
-		s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: s.bound.id, Reason: "abandoned"})
-		s.life, s.bound = s.life.Abandon(), nil
+	patience := abandonedAfter * s.IdleTTL
+	if s.bound != nil && s.life.InFlight() == 0 && m.unused > patience && !s.serving(c.Now(), patience) {
+		s.append(c, false, s.orFail(c), s.turnEnded("abandoned"))
+		s.life = s.life.Abandon()
+		s.unbind()
 	}
 	if !s.awake || s.binding || len(s.waiting) > 0 || !s.life.Quiet() {
 		c.Tell(s.directory, awake{string(s.id)})

@@ -45,11 +45,12 @@ func (s *session) dispatch(c *actorkit.Context, m *sessionv1.Dispatch, by comman
 // leaveOldBurst ends an implicit turn when the epoch has moved under it, so that calls which overlap without end do not
 // hold a session on an old set. Its calls in flight go on under what they were bound to.
 func (s *session) leaveOldBurst(c *actorkit.Context) {
-	if !s.life.Implicit() || s.bound == nil || s.bound.admission.Epoch == s.Gate.View().Snapshot.Epoch {
+	if !s.life.Implicit() || s.bound == nil || s.lent != nil || s.bound.admission.Epoch == s.Gate.View().Snapshot.Epoch {
 		return
 	}
-	s.append(c, false, s.orFail(c), ledger.TurnEnded{Turn: s.bound.id, Reason: "the epoch moved"})
-	s.life, s.bound = s.life.Abandon(), nil
+	s.append(c, false, s.orFail(c), s.turnEnded("the epoch moved"))
+	s.life = s.life.Abandon()
+	s.unbind()
 }
 
 // openBurst binds an implicit turn to the current epoch. It returns false when the command has to wait for it: then it
@@ -60,7 +61,7 @@ func (s *session) openBurst(c *actorkit.Context, by command) bool {
 		by.reply.Reply(notReady())
 		return false
 	}
-	a := s.Admissions.Known(view, s.caller)
+	a := s.known(view)
 	if a == nil {
 		s.binding = true
 		s.waiting = append([]command{by}, s.waiting...)
@@ -85,13 +86,30 @@ func (s *session) openBurst(c *actorkit.Context, by command) bool {
 	return true
 }
 
+// known is the admission of the session in view, where it was made before. It does not block.
+func (s *session) known(view *turn.View) *dispatch.Admission {
+	if s.lent != nil {
+		return s.lent.admission
+	}
+	return s.Admissions.Known(view, s.caller)
+}
+
+// admission is the admission of the session in view; a worker's is that of the turn it serves, whatever the view. It may
+// compute for milliseconds and touches nothing of the actor but what never changes.
+func (s *session) admission(view *turn.View) *dispatch.Admission {
+	if s.lent != nil {
+		return s.lent.admission
+	}
+	return s.Admissions.For(view, s.caller)
+}
+
 // errAgain says that an admission is made now, and the commands that wait can be handled.
 var errAgain = vakerr.New(vakerr.CapabilityUnavailable, "the set moved while a call began").WithRemedy("try again")
 
 func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) {
 	id := s.nextID("c")
 	call := dispatch.Call{
-		Tenant: s.Tenant, Session: string(s.id), Turn: s.bound.id, ID: id, Channel: s.caller.Channel,
+		Tenant: s.Tenant, Session: string(s.id), Turn: s.bound.id, ID: id, Channels: s.channels(),
 		Name: m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
 		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
 	}
@@ -107,6 +125,14 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 		s.calls = make(map[string]*inFlight)
 	}
 	s.calls[id] = &inFlight{ref, by.reply, s.bound}
+}
+
+// channels are those by whose policy a call is judged when it is made.
+func (s *session) channels() []string {
+	if s.worker != nil && s.worker.Channel != "" {
+		return []string{s.caller.Channel, s.worker.Channel}
+	}
+	return []string{s.caller.Channel}
 }
 
 // finished is the outcome of a call. There is one a call, so it never waits for room.
@@ -130,6 +156,7 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	}
 	if m.outcome.Refusal == nil && call.bound.offer.Surface.Misread(m.outcome.Tool) {
 		call.bound.misread = append(call.bound.misread, m.outcome.Tool)
+		s.memory.misreads++
 	}
 	var bodies []ledger.Body
 	if m.outcome.Entry != nil {
@@ -152,12 +179,11 @@ func asError(e *vakerr.Error) error {
 
 // finish notes the end of a call, of which the ledger says bodies; the last one of a burst ends its turn.
 func (s *session) finish(bodies []ledger.Body) []ledger.Body {
-	burst := s.life.Turn()
 	life, ended := s.life.Finished()
 	s.life = life
 	if ended {
-		s.bound = nil
-		bodies = append(bodies, ledger.TurnEnded{Turn: burst})
+		bodies = append(bodies, s.turnEnded(""))
+		s.unbind()
 	}
 	return bodies
 }

@@ -43,6 +43,9 @@ type Config struct {
 	IdleTTL    time.Duration // an unused session is passivated after it; 0: DefaultIdleTTL
 	MaxLive    int           // sessions of one directory in memory; beyond it the longest unused are passivated; 0: no bound
 
+	// Route leads to the directory that is responsible for a session. It does not block.
+	Route func(session string) actorkit.Ref
+
 	// Residents holds the ids of the sessions in memory, of all directories together: each directory writes its own, and
 	// whichever lists sessions reads all.
 	Residents *sync.Map

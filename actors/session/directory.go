@@ -64,6 +64,11 @@ func (d *directory) Receive(c *actorkit.Context, msg any) {
 		d.ended(c, m)
 	case awake:
 		d.stays(c, m.id)
+	case lend:
+		m.reply = c.Replier()
+		d.toParent(m.parent, m, m.Undelivered)
+	case dismissed:
+		d.toParent(m.parent, m, func(error) {})
 	case *protocol.Revoked:
 		for _, r := range d.live {
 			_ = r.ref.Tell(m)
@@ -72,6 +77,18 @@ func (d *directory) Receive(c *actorkit.Context, msg any) {
 		d.command(c, command{m, c.Replier(), c.Self()})
 	case command: // came back from a session that ended
 		d.command(c, m)
+	}
+}
+
+// toParent hands over what a worker tells its parent. A parent that is not in memory has no open turn, and is not revived.
+func (d *directory) toParent(id string, m any, gone func(error)) {
+	r := d.live[id]
+	if r == nil {
+		gone(nil)
+		return
+	}
+	if err := r.ref.Tell(m); err != nil {
+		gone(err)
 	}
 }
 

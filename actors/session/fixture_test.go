@@ -3,13 +3,16 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -50,8 +53,12 @@ type tenant struct {
 	system    *actorkit.System
 	directory actorkit.Ref
 	ops       *op.Table
+	declared  []capability.Declaration // nil: those of ops
 	extra     []capability.Declaration
 	revoked   capability.Revocations
+
+	freshened atomic.Int32 // passes that were asked for
+	lost      atomic.Bool  // what goes from one session to another
 
 	let chan struct{} // one token lets one call of "slow" go on
 }
@@ -91,15 +98,38 @@ func (w *tenant) start() {
 	w.gate = turn.NewGate(turn.View{})
 	w.publish()
 	w.system = actorkit.NewSystem(actorkit.Options{})
+	var reconciler protocol.Address
+	ref, err := w.system.Spawn("reconciler", actorkit.Props{New: func() actorkit.Actor { return passes{&w.freshened} }})
+	if err != nil {
+		w.Fatal(err)
+	}
+	reconciler.Set(ref)
 	w.directory, err = w.system.Spawn("sessions", DirectoryProps(Config{
-		Tenant: "default", Owner: "test", Ledger: w.disk, Admissions: &dispatch.Admissions{}, Reconciler: &protocol.Address{},
-		Residents: &sync.Map{}, Gate: w.gate,
+		Tenant: "default", Owner: "test", Ledger: w.disk, Admissions: &dispatch.Admissions{}, Reconciler: &reconciler,
+		Residents: &sync.Map{}, Gate: w.gate, Route: w.route, Slice: true,
 		Pipeline: &dispatch.Pipeline{
 			Workspace: "/", Gate: w.gate, Ops: w.ops, Schemas: schema.NewCache(8), Hooks: hookrun.New("/", "/"), Spill: whole{},
 		},
 	}))
 	if err != nil {
 		w.Fatal(err)
+	}
+}
+
+func (w *tenant) route(string) actorkit.Ref {
+	if w.lost.Load() {
+		return actorkit.Ref{}
+	}
+	return w.directory
+}
+
+// passes stands for a reconciler that finds nothing new.
+type passes struct{ asked *atomic.Int32 }
+
+func (p passes) Receive(c *actorkit.Context, msg any) {
+	if _, ok := msg.(protocol.Freshen); ok {
+		p.asked.Add(1)
+		c.Replier().Reply(&registryv1.ReloadResult{})
 	}
 }
 
@@ -118,7 +148,11 @@ func (w *tenant) tool(name string, readOnly bool, run op.Func) op.Op {
 // publish makes what is declared and revoked now the next epoch.
 func (w *tenant) publish() {
 	w.Helper()
-	set, err := capability.NewSet(append(w.ops.Declarations(), w.extra...), w.revoked)
+	declared := w.declared
+	if declared == nil {
+		declared = w.ops.Declarations()
+	}
+	set, err := capability.NewSet(slices.Concat(declared, w.extra), w.revoked)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -189,13 +223,18 @@ func call(turn, tool string) *sessionv1.Dispatch {
 // record is the session's record so far, with its chain checked.
 func (w *tenant) record() []ledger.Body {
 	w.Helper()
+	return w.recordOf("s")
+}
+
+func (w *tenant) recordOf(session ledger.SessionID) []ledger.Body {
+	w.Helper()
 	time.Sleep(time.Second) // what may wait for company is on the disk then
 	synctest.Wait()
-	entries, err := w.disk.Read(w.Context(), "default", "s", 1, ledger.MaxRead)
+	entries, err := w.disk.Read(w.Context(), "default", session, 1, ledger.MaxRead)
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := ledger.Verify("default", "s", entries); err != nil {
+	if err := ledger.Verify("default", session, entries); err != nil {
 		w.Error(err)
 	}
 	bodies := make([]ledger.Body, len(entries))

@@ -27,6 +27,7 @@ type boundTurn struct {
 	discovery *dispatch.Discovery
 	format    turn.Format
 	misread   []string // tools used although the reading did not ask for them
+	crew      *crew    // nil: nobody works for it
 	reply     actorkit.Replier
 }
 
@@ -61,7 +62,9 @@ func (s *session) beginTurn(c *actorkit.Context, m *sessionv1.BeginTurn, by comm
 	s.life, s.binding = life, true
 	input := s.surfaceInput(m)
 	c.Go(func(ctx context.Context) any {
-		s.freshen(ctx)
+		if s.lent == nil { // a worker never looks for what is new
+			s.freshen(ctx)
+		}
 		b := s.bind(id, m, input)
 		b.turn.reply = by.reply
 		return b
@@ -95,7 +98,7 @@ func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInpu
 		b.err = notReady()
 		return b
 	}
-	a := s.Admissions.For(view, s.caller)
+	a := s.admission(view)
 	b.turn.admission = a
 	b.sliced = input.Slice && input.Reading != nil
 	if !b.sliced && b.turn.format == turn.FormatMCP {
@@ -149,6 +152,7 @@ func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledge
 	began := ledger.TurnBegan{
 		Turn: m.turn.id, CapabilityEpoch: a.Epoch, SetDigest: a.Digest, Channel: s.caller.Channel,
 		Interface: offer.InterfaceDigest, Implicit: m.begin == nil,
+		Misreads: s.memory.misreads,
 	}
 	if m.sliced {
 		s.memory.loaded = offer.Surface.Loaded
@@ -209,10 +213,15 @@ func (s *session) endTurn(c *actorkit.Context, m *sessionv1.EndTurn, by command)
 		return
 	}
 	s.life = life
-	misread := s.bound.misread
-	s.bound = nil
+	misread, ended := s.bound.misread, s.turnEnded("")
+	s.unbind()
 	s.cancelCalls(c, vakerr.New(vakerr.TurnEnded, "turn %s ended before the call", m.GetTurnId()), nil)
-	s.answer(c, by.reply, &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ledger.TurnEnded{Turn: m.GetTurnId()})
+	s.answer(c, by.reply, &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ended)
+}
+
+// turnEnded is what the ledger says of the end of the bound turn.
+func (s *session) turnEnded(reason string) ledger.TurnEnded {
+	return ledger.TurnEnded{Turn: s.bound.id, Reason: reason, Misread: s.bound.misread}
 }
 
 // promote loads what a search found for the rest of the session, and renders it in the turn's form.
@@ -242,12 +251,13 @@ func (s *session) listTools(c *actorkit.Context, m *sessionv1.ListTools, by comm
 			by.reply.Reply(notReady())
 			return nil
 		}
-		tools, digest, err := list(s.Admissions.For(view, s.caller), m)
+		a := s.admission(view)
+		tools, digest, err := list(a, m)
 		if err != nil {
 			by.reply.Reply(err)
 			return nil
 		}
-		by.reply.Reply(&sessionv1.ListToolsResult{ToolsJson: tools, Digest: digest, Epoch: uint64(view.Snapshot.Epoch)})
+		by.reply.Reply(&sessionv1.ListToolsResult{ToolsJson: tools, Digest: digest, Epoch: uint64(a.Epoch)})
 		return nil
 	})
 }

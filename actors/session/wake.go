@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,8 @@ const (
 	reserved       = "vak."
 	attrChannel    = "vak.channel"
 	attrAttended   = "vak.attended"
-	attrWritePaths = "vak.write-paths" // ASCII JSON
+	attrWritePaths = "vak.write-paths" // packed
+	attrWorker     = "vak.worker"      // packed
 )
 
 const (
@@ -33,6 +36,7 @@ const (
 type identity struct {
 	caller     dispatch.Caller
 	writePaths []string
+	worker     *worker           // nil: it is none
 	attributes map[string]string // as stored, the reserved ones included
 	created    time.Time
 }
@@ -40,6 +44,8 @@ type identity struct {
 // woke is the outcome of an activation.
 type woke struct {
 	identity identity
+	lent     *lent
+	over     error // of a worker: the turn it served has ended
 	head     ledger.Head
 	memory   memory
 	resumed  bool
@@ -51,38 +57,90 @@ type memory struct {
 	told       capability.Epoch    // of the last turn
 	turns      bool                // there was a turn
 	loaded     []string            // by readings and searches
+	misreads   uint64              // of all turns
 	interfaces map[string]struct{} // digests known to be stored
 }
 
-// attributesOf checks an opening and writes what it says as attributes.
-func attributesOf(m *sessionv1.OpenSession) (map[string]string, error) {
+// identityFor checks the opening of a session that is no worker.
+func identityFor(m *sessionv1.OpenSession) identity {
+	i := identity{writePaths: m.GetWritePaths()}
+	i.caller = dispatch.Caller{Channel: cmp.Or(m.GetChannel(), defaultChannel), Attended: m.GetAttended()}
+	i.caller.MCPFront = i.caller.Channel == mcpChannel
+	return i
+}
+
+// attributesOf writes what a session is as attributes, beside those of its opening.
+func attributesOf(i identity, m *sessionv1.OpenSession) (map[string]string, error) {
 	if len(m.GetAttributes()) > maxAttributes {
 		return nil, vakerr.New(vakerr.TooMany, "%d attributes, a session has at most %d", len(m.GetAttributes()), maxAttributes)
 	}
-	all := make(map[string]string, len(m.GetAttributes())+3)
+	all := make(map[string]string, len(m.GetAttributes())+4)
 	for k, v := range m.GetAttributes() {
 		if strings.HasPrefix(k, reserved) {
 			return nil, vakerr.New(vakerr.InvalidRequest, "attributes that begin with %s are not a client's to set", reserved)
 		}
 		all[k] = v
 	}
-	all[attrChannel] = channelOf(m)
-	all[attrAttended] = strconv.FormatBool(m.GetAttended())
-	if len(m.GetWritePaths()) > 0 {
-		text, err := json.Marshal(m.GetWritePaths())
-		if err != nil {
+	all[attrChannel] = i.caller.Channel
+	all[attrAttended] = strconv.FormatBool(i.caller.Attended)
+	if len(i.writePaths) > 0 {
+		if err := pack(all, attrWritePaths, "write paths", i.writePaths); err != nil {
 			return nil, err
 		}
-		all[attrWritePaths] = strconv.QuoteToASCII(string(text))
+	}
+	if i.worker != nil {
+		if err := pack(all, attrWorker, "tools of a worker", i.worker); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
 
-func channelOf(m *sessionv1.OpenSession) string {
-	if m.GetChannel() == "" {
-		return defaultChannel
+// maxParts is how many attributes hold one packed value.
+const maxParts = 6
+
+// pack writes a value as ASCII JSON, over several attributes where one is too short: key, key.1 and so on.
+func pack(all map[string]string, key, what string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
 	}
-	return m.GetChannel()
+	quoted := strconv.QuoteToASCII(string(text))
+	if len(quoted) > maxParts*ledger.MaxAttributeValue {
+		return vakerr.New(vakerr.TooLarge, "the %s of a session take %d bytes, at most %d are kept", what, len(quoted), maxParts*ledger.MaxAttributeValue).
+			WithRemedy("name folders or globs instead of each")
+	}
+	for n := 0; quoted != ""; n++ {
+		part := quoted[:min(len(quoted), ledger.MaxAttributeValue)]
+		all[partKey(key, n)], quoted = part, quoted[len(part):]
+	}
+	return nil
+}
+
+func partKey(key string, n int) string {
+	if n == 0 {
+		return key
+	}
+	return key + "." + strconv.Itoa(n)
+}
+
+// unpack reads what pack wrote; it reports whether there was anything.
+func unpack(all map[string]string, key string, value any) (found bool, err error) {
+	var quoted strings.Builder
+	for n := 0; all[partKey(key, n)] != ""; n++ {
+		quoted.WriteString(all[partKey(key, n)])
+	}
+	if quoted.Len() == 0 {
+		return false, nil
+	}
+	text, err := strconv.Unquote(quoted.String())
+	if err == nil {
+		err = json.Unmarshal([]byte(text), value)
+	}
+	if err != nil {
+		return true, vakerr.New(vakerr.LedgerCorrupt, "what the session is cannot be read: its attribute %s", key).WithCause(err)
+	}
+	return true, nil
 }
 
 func identityOf(attributes map[string]string, created time.Time) (identity, error) {
@@ -90,16 +148,15 @@ func identityOf(attributes map[string]string, created time.Time) (identity, erro
 	id.caller.Channel = attributes[attrChannel]
 	id.caller.Attended = attributes[attrAttended] == "true"
 	id.caller.MCPFront = id.caller.Channel == mcpChannel
-	if quoted := attributes[attrWritePaths]; quoted != "" {
-		text, err := strconv.Unquote(quoted)
-		if err != nil {
-			return identity{}, vakerr.New(vakerr.LedgerCorrupt, "the write paths of the session cannot be read").WithCause(err)
-		}
-		if err := json.Unmarshal([]byte(text), &id.writePaths); err != nil {
-			return identity{}, vakerr.New(vakerr.LedgerCorrupt, "the write paths of the session cannot be read").WithCause(err)
-		}
+	if _, err := unpack(attributes, attrWritePaths, &id.writePaths); err != nil {
+		return identity{}, err
 	}
-	return id, nil
+	var w worker
+	found, err := unpack(attributes, attrWorker, &w)
+	if found {
+		id.worker = &w
+	}
+	return id, err
 }
 
 // wake opens the session where open says so and there is none yet, else it activates the existing one. It blocks.
@@ -114,17 +171,31 @@ func (c *Config) wake(ctx context.Context, id ledger.SessionID, open *sessionv1.
 }
 
 func (c *Config) open(ctx context.Context, id ledger.SessionID, m *sessionv1.OpenSession) woke {
-	attributes, err := attributesOf(m)
-	if err != nil {
-		return woke{err: err}
+	w := woke{identity: identityFor(m), memory: memory{interfaces: map[string]struct{}{}}}
+	if m.GetWorker() != nil {
+		if _, err := c.Ledger.Session(ctx, c.Tenant, id); err == nil { // its parent must not hear of it twice
+			return woke{err: vakerr.New(vakerr.SessionExists, "session %s exists", id)}
+		}
+		var err error
+		if w.identity, w.lent, err = c.hire(ctx, id, m); err != nil {
+			return woke{err: err}
+		}
 	}
-	now := time.Now()
-	identity, err := identityOf(attributes, now)
-	if err != nil {
-		return woke{err: err}
+	if w.err = c.create(ctx, id, m, &w); w.err != nil && w.identity.worker != nil {
+		c.dismiss(w.identity.worker, id)
 	}
-	out := c.commit(ctx, ledger.Open{Tenant: c.Tenant, ID: id, Owner: c.Owner, At: now, Attributes: attributes})
-	return woke{identity: identity, head: out.Head, err: out.Err, memory: memory{interfaces: map[string]struct{}{}}}
+	return w
+}
+
+func (c *Config) create(ctx context.Context, id ledger.SessionID, m *sessionv1.OpenSession, w *woke) (err error) {
+	i := &w.identity
+	if i.attributes, err = attributesOf(*i, m); err != nil {
+		return err
+	}
+	i.created = time.Now()
+	out := c.commit(ctx, ledger.Open{Tenant: c.Tenant, ID: id, Owner: c.Owner, At: i.created, Attributes: i.attributes})
+	w.head = out.Head
+	return out.Err
 }
 
 func (c *Config) activate(ctx context.Context, id ledger.SessionID) woke {
@@ -136,12 +207,23 @@ func (c *Config) activate(ctx context.Context, id ledger.SessionID) woke {
 	if err != nil {
 		return woke{err: err}
 	}
+	w := woke{identity: identity, resumed: true}
+	if identity.worker != nil {
+		w.lent, err = c.borrow(ctx, identity.worker, id)
+		switch {
+		case vakerr.CodeOf(err) == vakerr.TurnEnded:
+			w.over = err
+		case err != nil:
+			return woke{err: err}
+		}
+	}
 	out := c.commit(ctx, ledger.Activate{Tenant: c.Tenant, ID: id, Owner: c.Owner, At: time.Now()})
 	if out.Err != nil {
 		return woke{err: out.Err}
 	}
-	memory, err := c.remember(ctx, id, out.Head.Seq)
-	return woke{identity: identity, head: out.Head, memory: memory, resumed: true, err: err}
+	w.head = out.Head
+	w.memory, w.err = c.remember(ctx, id, out.Head.Seq)
+	return w
 }
 
 func (c *Config) commit(ctx context.Context, w ledger.Write) ledger.Outcome {
@@ -163,7 +245,8 @@ const replayPage = 256
 // that was stored before that is stored again when it is next shown.
 func (c *Config) remember(ctx context.Context, id ledger.SessionID, head uint64) (memory, error) {
 	m := memory{interfaces: map[string]struct{}{}}
-	for end := head; end > 0 && !m.turns; {
+	var tail []ledger.Entry // of the kinds that tell, in their order
+	for end, turns := head, false; end > 0 && !turns; {
 		from := uint64(1)
 		if end > replayPage {
 			from = end - replayPage + 1
@@ -172,32 +255,42 @@ func (c *Config) remember(ctx context.Context, id ledger.SessionID, head uint64)
 		if err != nil {
 			return memory{}, err
 		}
-		for _, e := range entries {
-			if err := m.take(e); err != nil {
-				return memory{}, err
-			}
-		}
+		entries = slices.DeleteFunc(entries, func(e ledger.Entry) bool { return !tells(e.Kind) })
+		turns = slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Kind == ledger.KindTurnBegan })
+		tail = append(entries, tail...)
 		end = from - 1
+	}
+	for _, e := range tail {
+		if err := m.take(e); err != nil {
+			return memory{}, err
+		}
 	}
 	return m, nil
 }
 
-func (m *memory) take(e ledger.Entry) error {
-	switch e.Kind {
-	case ledger.KindTurnBegan, ledger.KindInterfaceStored, ledger.KindToolsLoaded:
+// tells reports whether an activation remembers something of entries of a kind.
+func tells(k ledger.Kind) bool {
+	switch k {
+	case ledger.KindTurnBegan, ledger.KindTurnEnded, ledger.KindInterfaceStored, ledger.KindToolsLoaded:
+		return true
 	default:
-		return nil
+		return false
 	}
+}
+
+func (m *memory) take(e ledger.Entry) error {
 	body, err := ledger.DecodeBody(e)
 	if err != nil {
 		return err
 	}
 	switch b := body.(type) {
 	case ledger.TurnBegan:
-		m.told, m.turns = b.CapabilityEpoch, true
+		m.told, m.turns, m.misreads = b.CapabilityEpoch, true, b.Misreads
 		if b.Loaded != nil {
 			m.loaded = b.Loaded
 		}
+	case ledger.TurnEnded:
+		m.misreads += uint64(len(b.Misread))
 	case ledger.ToolsLoaded:
 		m.loaded = append(m.loaded, b.Tools...)
 	case ledger.InterfaceStored:
@@ -215,6 +308,9 @@ func describe(info ledger.SessionInfo) *sessionv1.Session {
 	s := &sessionv1.Session{
 		Tenant: info.Tenant, SessionId: string(info.ID), Channel: info.Attributes[attrChannel], State: state,
 		Head: info.Head.Seq, CreatedMs: info.CreatedAt.UnixMilli(), LastMs: info.LastAt.UnixMilli(), Attributes: map[string]string{},
+	}
+	if i, err := identityOf(info.Attributes, info.CreatedAt); err == nil { // who uses the session hears of the error
+		s.WritePaths, s.Worker = i.writePaths, i.worker.describe()
 	}
 	for k, v := range info.Attributes {
 		if !strings.HasPrefix(k, reserved) {

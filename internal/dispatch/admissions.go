@@ -52,10 +52,17 @@ func (a *Admission) Listing() (Offer, error) { return a.listing() }
 func (a *Admission) Standing() string { return a.standing() }
 
 func newAdmission(view *turn.View, caller Caller) *Admission {
-	a := &Admission{View: view, Admitted: turn.Admit(turn.AdmitInput{
+	return derive(view, turn.Admit(turn.AdmitInput{
 		View: view, Channel: view.Policy.Channel(caller.Channel), Engine: view.Policy.Engine,
 		Attended: caller.Attended, MCPFront: caller.MCPFront,
-	})}
+	}))
+}
+
+// Worker is the admission of a worker of a turn that is bound to this one. It may compute for milliseconds.
+func (a *Admission) Worker(n turn.Narrowing) *Admission { return derive(a.View, a.Admitted.Worker(n)) }
+
+func derive(view *turn.View, admitted *turn.Admitted) *Admission {
+	a := &Admission{View: view, Admitted: admitted}
 	a.index = sync.OnceValue(func() *turn.Index { return turn.NewIndex(a.Docs()) })
 	a.offer = sync.OnceValues(func() (Offer, error) {
 		return NewOffer(a.Admitted, turn.NewSurface(a.Admitted, turn.SurfaceInput{}), turn.FormatMCP)

@@ -29,6 +29,7 @@ type shop struct {
 	*Pipeline
 	rules    policy.PermissionRules
 	channel  policy.ChannelRules
+	second   policy.ChannelRules // of the channel "second"
 	revoked  capability.Revocations
 	declared []capability.Declaration
 
@@ -51,6 +52,7 @@ func newShop(t *testing.T) *shop {
 	ops := []op.Op{
 		s.op("look", capability.Tool{ReadOnly: true}, `{"type":"object"}`),
 		s.op("do", capability.Tool{}, `{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"integer"}}}`),
+		s.op("mcp", capability.Tool{}, `{"type":"object"}`),
 		s.op("answer", capability.Tool{OutputSchema: json.RawMessage(`{"type":"object","required":["ok"]}`)}, `{"type":"object"}`),
 	}
 	ops[1].WriteTarget = func(arguments json.RawMessage) (string, error) {
@@ -143,12 +145,13 @@ func (s *shop) publish() *turn.View {
 	}
 	engine, problems := policy.CompileEngine(s.rules)
 	channel, more := policy.CompileChannel("test", s.channel)
-	if len(problems)+len(more) > 0 {
-		s.Fatal(problems, more)
+	second, others := policy.CompileChannel("second", s.second)
+	if len(problems)+len(more)+len(others) > 0 {
+		s.Fatal(problems, more, others)
 	}
 	s.Gate.Publish(turn.View{
 		Snapshot: capability.Snapshot{Epoch: s.Gate.View().Snapshot.Epoch + 1, Set: set}, Revoked: s.revoked,
-		Policy: &policy.Current{Engine: engine, Channels: map[string]*policy.Channel{"test": channel}},
+		Policy: &policy.Current{Engine: engine, Channels: map[string]*policy.Channel{"test": channel, "second": second}},
 	})
 	return s.Gate.View()
 }
@@ -157,7 +160,7 @@ func (s *shop) publish() *turn.View {
 func (s *shop) begin() Call {
 	s.Helper()
 	a := (&Admissions{}).For(s.publish(), Caller{Channel: "test"})
-	return Call{Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channel: "test", Admission: a, Discovery: NewDiscovery(nil)}
+	return Call{Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channels: []string{"test"}, Admission: a, Discovery: NewDiscovery(nil)}
 }
 
 // call makes one call of a turn.

@@ -100,7 +100,7 @@ func (r *run) permitPath(p string) error {
 			requests[i].Subject = p
 		}
 	}
-	decided, about := r.Gate.View().Policy.Engine.DecideAll(requests)
+	decided, about := r.engine().DecideAll(requests)
 	if refused := decided.Refusal(about); refused != nil {
 		return refused
 	}
@@ -111,7 +111,7 @@ func (r *run) permitPath(p string) error {
 // not known, nothing could be held against it.
 func (r *run) permitObserved(server string, tool *capability.ObservedTool) error {
 	req := turn.ServerRequest(server, tool.Name, tool)
-	if refused := r.Gate.View().Policy.Engine.Decide(req).Refusal(req); refused != nil {
+	if refused := r.engine().Decide(req).Refusal(req); refused != nil {
 		return refused
 	}
 	return nil

@@ -47,7 +47,7 @@ type Pipeline struct {
 // Call is one call to be made.
 type Call struct {
 	Tenant, Session, Turn, ID string
-	Channel                   string
+	Channels                  []string        // by whose policy in force now the call is judged: the session's, a worker's own
 	Name                      string          // as the caller wrote it
 	Arguments                 json.RawMessage // as the caller wrote them
 	WritePaths                []string        // nil: not restricted
@@ -115,10 +115,10 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkArguments(); err != nil {
 		return err
 	}
-	if err := r.permit(); err != nil {
+	if err := r.checkWritePath(); err != nil {
 		return err
 	}
-	if err := r.checkWritePath(); err != nil {
+	if err := r.permit(); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -132,14 +132,29 @@ func (r *run) authorize() error {
 	if refused != nil {
 		return refused
 	}
-	for _, id := range r.target.IDs {
-		if !view.Policy.Channel(r.call.Channel).Allows(id) {
-			return vakerr.New(vakerr.ChannelDenied, "%s is not available on this channel any more", id).
-				WithRemedy("do without it")
+	for _, name := range r.call.Channels {
+		if err := r.shownOn(view.Policy.Channel(name)); err != nil {
+			return err
 		}
 	}
 	if blocked := r.call.Admission.RefusedByHook(); blocked != nil {
 		return blocked
+	}
+	return nil
+}
+
+// shownOn reports what of the call a channel does not show.
+func (r *run) shownOn(c *policy.Channel) error {
+	gone := func(what any) error {
+		return vakerr.New(vakerr.ChannelDenied, "%v is not available on this channel any more", what).WithRemedy("do without it")
+	}
+	for _, id := range r.target.IDs {
+		if !c.Allows(id) {
+			return gone(id)
+		}
+	}
+	if r.target.ServerTool != "" && !c.AllowsServerTool(r.target.Server, r.target.ServerTool) {
+		return gone("that tool of " + r.target.Server)
 	}
 	return nil
 }
@@ -217,12 +232,15 @@ func (r *run) checkArguments() error {
 
 // permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts.
 func (r *run) permit() error {
-	decision, about := r.Gate.View().Policy.Engine.DecideAll(r.requests(r.target))
+	decision, about := r.engine().DecideAll(r.requests(r.target))
 	if refused := decision.Refusal(about); refused != nil {
 		return refused
 	}
 	return nil
 }
+
+// engine is the permission engine in force now, confined as the turn is.
+func (r *run) engine() *policy.Engine { return r.call.Admission.Confine(r.Gate.View().Policy.Engine) }
 
 // requests is a target as the permission engine is asked about it, one request a subject, paths relative to the
 // workspace. There is at least one.

@@ -11,6 +11,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -98,11 +99,11 @@ func TestStagesInOrder(t *testing.T) {
 			paths := c.WritePaths
 			c = s.begin()
 			c.WritePaths = paths
-			s.rules.Deny = []string{"do"}
+			s.rules.Ask = []string{"do"}
 		}},
 		{vakerr.InvalidArguments, func() {}},
-		{vakerr.PermissionDenied, func() { s.rules.Deny = nil }},
-		{vakerr.PermissionDenied, func() { c.WritePaths = nil }},
+		{vakerr.PermissionDenied, func() { c.WritePaths = nil }}, // V128: ahead of rules and mode
+		{vakerr.ApprovalRequired, func() { s.rules.Ask = nil }},
 	}
 	arguments := `{"path":"src/a","n":"x"}`
 	for i, step := range steps {
@@ -118,6 +119,43 @@ func TestStagesInOrder(t *testing.T) {
 	s.publish()
 	if out := s.call(t.Context(), c, "do", arguments); out.Refusal != nil || s.effects() != arguments {
 		t.Errorf("%+v, effects %s", out, s.effects())
+	}
+}
+
+// V97, V124, V135: a call is judged by the policy in force when it is made, confined as its turn is: by its mode, by every
+// channel it belongs to, and for the tool of a server as well as for the server.
+func TestJudgedAsTheTurnIsConfined(t *testing.T) {
+	const push = `{"action":"call","server":"git","tool":"push"}`
+	for name, tc := range map[string]struct {
+		edit func(*shop, *Call)
+		want vakerr.Code
+	}{
+		"free":                     {func(*shop, *Call) {}, ""},
+		"a read-only worker":       {func(_ *shop, c *Call) { c.Admission = c.Admission.Worker(turn.Narrowing{ReadOnly: true}) }, vakerr.PermissionDenied},
+		"the tool, on its channel": {func(s *shop, _ *Call) { s.channel.MCP.Deny = []string{"git/push"} }, vakerr.ChannelDenied},
+		"another tool":             {func(s *shop, _ *Call) { s.channel.MCP.Deny = []string{"git/pull"} }, ""},
+		"a worker's own channel": {func(s *shop, c *Call) {
+			c.Channels = append(c.Channels, "second")
+			s.second.MCP.Deny = []string{"git/*"}
+		}, vakerr.ChannelDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.declared = append(s.declared, capability.Declaration{
+				ID: idOf("mcp:git"), Origin: capability.Origin{Kind: capability.OriginWorkspace},
+				Config: &capability.Server{Transport: capability.TransportStdio, Command: "git-server"},
+			})
+			c := s.begin()
+			tc.edit(s, &c)
+			s.publish()
+			out := s.call(t.Context(), c, "mcp", push)
+			if wrong := (out.Refusal == nil) != (tc.want == "") || out.Refusal != nil && out.Refusal.Code != tc.want; wrong {
+				t.Errorf("%+v, want %q", out.Refusal, tc.want)
+			}
+			if ran := s.effects() != ""; ran != (tc.want == "") {
+				t.Errorf("it had an effect: %v", ran)
+			}
+		})
 	}
 }
 

@@ -19,12 +19,15 @@ type endpoint struct {
 	Tenant  string
 	Server  string // set: the tools of that server only, under their own names
 	Surface string
+
+	// WritePaths are the direct-write paths of its session, each ended by a NUL; empty: not restricted.
+	WritePaths string
 }
 
 // maxName bounds names of tenants, servers and sessions, in bytes.
 const maxName = 128
 
-func newEndpoint(tenant, server, surface string) (endpoint, error) {
+func newEndpoint(tenant, server, surface string, writePaths []string) (endpoint, error) {
 	if surface == "" {
 		surface = SurfaceFull
 	}
@@ -37,7 +40,23 @@ func newEndpoint(tenant, server, surface string) (endpoint, error) {
 	case server != "" && !plain(server):
 		return endpoint{}, vakerr.New(vakerr.UnknownServer, "there is no server %.80q", server)
 	}
-	return endpoint{Tenant: tenant, Server: server, Surface: surface}, nil
+	e := endpoint{Tenant: tenant, Server: server, Surface: surface}
+	for _, p := range writePaths {
+		if p == "" || strings.ContainsRune(p, 0) {
+			return endpoint{}, vakerr.New(vakerr.InvalidRequest, "a write path is empty or holds a NUL").
+				WithRemedy("name a file or folder, relative to the workspace")
+		}
+		e.WritePaths += p + "\x00"
+	}
+	return e, nil
+}
+
+// writePaths are the direct-write paths, one by one.
+func (e endpoint) writePaths() []string {
+	if e.WritePaths == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(e.WritePaths, "\x00"), "\x00")
 }
 
 // plain reports whether name is 1-128 of [A-Za-z0-9._-], which every id of a tenant, server or session is.

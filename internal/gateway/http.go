@@ -47,7 +47,7 @@ const (
 const SessionKeyHeader = "Vak-Session-Key"
 
 // Handler serves MCP over Streamable HTTP at /mcp (tenant "default"), /mcp/<tenant> and /mcp/<tenant>/server/<name>, each
-// with ?surface=full or search. Close ends its sessions; call it before waiting for requests in flight, as a client's
+// with ?surface=full or search, and &write-path=P for each path that write and edit may touch, where that is restricted. Close ends its sessions; call it before waiting for requests in flight, as a client's
 // listening stream ends by itself only with its session.
 type Handler struct {
 	*front
@@ -170,11 +170,11 @@ func route(r *http.Request) (endpoint, error) {
 	if !ok {
 		return endpoint{}, errNoRoute
 	}
-	surface := ""
-	if r.URL.RawQuery != "" {
-		surface = r.URL.Query().Get("surface")
+	if r.URL.RawQuery == "" {
+		return newEndpoint(tenant, server, "", nil)
 	}
-	return newEndpoint(tenant, server, surface)
+	query := r.URL.Query()
+	return newEndpoint(tenant, server, query.Get("surface"), query["write-path"])
 }
 
 var errNoRoute = vakerr.New(vakerr.InvalidRequest, "nothing is served at this path").

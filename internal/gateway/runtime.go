@@ -83,7 +83,7 @@ func (s *session) open(ctx context.Context) (uint64, error) {
 	if n := r.opened.Load(); n != 0 {
 		return n, nil
 	}
-	command := &sessionv1.OpenSession{Tenant: s.Tenant, SessionId: r.id, Channel: channel}
+	command := &sessionv1.OpenSession{Tenant: s.Tenant, SessionId: r.id, Channel: channel, WritePaths: s.writePaths()}
 	r.mu.Lock()
 	if r.client != "" {
 		command.Attributes = map[string]string{"client": r.client}

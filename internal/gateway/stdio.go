@@ -22,6 +22,8 @@ type StdioOptions struct {
 	Server  string // set: the tools of that server only, under their own names
 	Surface string // SurfaceFull (default) or SurfaceSearch
 
+	WritePaths []string // what write and edit may touch, and nothing else; none: not restricted
+
 	// ClaudeSession is the environment's CLAUDE_CODE_SESSION_ID, see SessionKey.
 	ClaudeSession string
 
@@ -46,7 +48,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o StdioOptions
 	if o.Tenant == "" {
 		o.Tenant = protocol.DefaultTenant
 	}
-	at, err := newEndpoint(o.Tenant, o.Server, o.Surface)
+	at, err := newEndpoint(o.Tenant, o.Server, o.Surface, o.WritePaths)
 	if err != nil {
 		return err
 	}

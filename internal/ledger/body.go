@@ -36,6 +36,7 @@ type TurnBegan struct {
 	Implicit        bool             `json:"implicit,omitempty"`  // a burst of calls that named no turn
 	Loaded          []string         `json:"loaded,omitempty"`    // what readings and searches have loaded so far, in order
 	Deferred        []string         `json:"deferred,omitempty"`
+	Misreads        uint64           `json:"misreads,omitempty"` // of all turns before this one
 }
 
 // ToolsLoaded says which tools a search loaded for the rest of the session.
@@ -102,8 +103,9 @@ type CallRefused struct {
 
 // TurnEnded closes a turn.
 type TurnEnded struct {
-	Turn   string `json:"turn"`
-	Reason string `json:"reason,omitempty"` // empty: the caller ended it
+	Turn    string   `json:"turn"`
+	Reason  string   `json:"reason,omitempty"`  // empty: the caller ended it
+	Misread []string `json:"misread,omitempty"` // tools that were used although the reading did not ask for them
 }
 
 // CapabilityRevoked says that a revocation reached the session.
@@ -128,6 +130,12 @@ type CommandExpanded struct {
 	Turn    string        `json:"turn"`
 	Command capability.ID `json:"command"`
 	Digest  string        `json:"digest"` // of the expanded text
+}
+
+// WorkerOpened says that another session works for a turn of this one from now on. That one's attributes say the rest.
+type WorkerOpened struct {
+	Turn   string    `json:"turn"`
+	Worker SessionID `json:"worker"`
 }
 
 // SessionPassivated ends an activation in order.

@@ -22,6 +22,7 @@ const (
 	KindCapabilityRevoked Kind = "capability_revoked"
 	KindHookRan           Kind = "hook_ran"
 	KindCommandExpanded   Kind = "command_expanded"
+	KindWorkerOpened      Kind = "worker_opened"
 	KindSessionPassivated Kind = "session_passivated"
 	KindSessionClosed     Kind = "session_closed"
 )
@@ -65,6 +66,9 @@ func (HookRan) Kind() Kind { return KindHookRan }
 // Kind of CommandExpanded.
 func (CommandExpanded) Kind() Kind { return KindCommandExpanded }
 
+// Kind of WorkerOpened.
+func (WorkerOpened) Kind() Kind { return KindWorkerOpened }
+
 // Kind of SessionPassivated.
 func (SessionPassivated) Kind() Kind { return KindSessionPassivated }
 
@@ -86,6 +90,7 @@ var decoders = map[Kind]func(json.RawMessage) (Body, error){
 	KindCapabilityRevoked: decodeAs[CapabilityRevoked],
 	KindHookRan:           decodeAs[HookRan],
 	KindCommandExpanded:   decodeAs[CommandExpanded],
+	KindWorkerOpened:      decodeAs[WorkerOpened],
 	KindSessionPassivated: decodeAs[SessionPassivated],
 	KindSessionClosed:     decodeAs[SessionClosed],
 }

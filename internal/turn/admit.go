@@ -17,11 +17,11 @@ type AdmitInput struct {
 	Narrow   *Narrowing      // nil: not narrowed
 }
 
-// Narrowing is what a worker is confined to. It can only take away.
+// Narrowing is what a worker is confined to. It can only take away. Two of the same fields narrow alike.
 type Narrowing struct {
-	// Keep says which tools, skills, servers and commands stay; nil keeps all. Hooks always stay: a worker must not
-	// get rid of a guard.
-	Keep func(capability.ID) bool
+	// Channel is what stays visible of what the caller's own channel shows; nil keeps all. Hooks always stay: a worker
+	// must not get rid of a guard.
+	Channel *policy.Channel
 	// ReadOnly leaves out tools that do not declare to be read-only, and judges calls in the mode read-only.
 	ReadOnly bool
 }
@@ -57,9 +57,7 @@ type Admitted struct {
 // Admit is the single point of admission: channel policy first, then reach, which covers revocation. It is a pure
 // function and reads nothing but its input.
 func Admit(in AdmitInput) *Admitted {
-	if in.Narrow != nil && in.Narrow.ReadOnly {
-		in.Engine = in.Engine.Restricted(policy.ReadOnly)
-	}
+	in.Engine = in.Narrow.confine(in.Engine)
 	set := in.View.Snapshot.Set
 	a := &Admitted{
 		Epoch: in.View.Snapshot.Epoch, Digest: set.Digest(), Set: set, input: in,
@@ -75,26 +73,37 @@ func Admit(in AdmitInput) *Admitted {
 	return a
 }
 
-// Worker admits for a worker of this turn: the same epoch and policy, narrowed further. Revocations that came since are
-// the gate's business.
+// Worker admits for a worker of this turn: the same epoch and policy, narrowed further, and nobody to answer approvals.
+// Revocations that came since are the gate's business.
 func (a *Admitted) Worker(n Narrowing) *Admitted {
 	in := a.input
-	in.Narrow = in.Narrow.and(n)
+	in.Narrow, in.Attended = in.Narrow.and(n), false
 	return Admit(in)
 }
+
+// Confine returns the engine as it judges the calls of this turn, whatever engine is in force when they are made.
+func (a *Admitted) Confine(e *policy.Engine) *policy.Engine { return a.input.Narrow.confine(e) }
 
 func (n *Narrowing) and(m Narrowing) *Narrowing {
 	if n == nil {
 		return &m
 	}
-	return &Narrowing{
-		Keep:     func(id capability.ID) bool { return n.keeps(id) && m.keeps(id) },
-		ReadOnly: n.ReadOnly || m.ReadOnly,
+	return &Narrowing{Channel: policy.Compose(n.Channel, m.Channel), ReadOnly: n.ReadOnly || m.ReadOnly}
+}
+
+func (n *Narrowing) confine(e *policy.Engine) *policy.Engine {
+	if n == nil || !n.ReadOnly {
+		return e
 	}
+	return e.Restricted(policy.ReadOnly)
 }
 
 func (n *Narrowing) keeps(id capability.ID) bool {
-	return n == nil || n.Keep == nil || id.Kind == capability.KindHook || n.Keep(id)
+	return n == nil || id.Kind == capability.KindHook || n.Channel.Allows(id)
+}
+
+func (n *Narrowing) keepsServerTool(server, tool string) bool {
+	return n == nil || n.Channel.AllowsServerTool(server, tool)
 }
 
 func (a *Admitted) judge(c *capability.Capability) {
@@ -144,9 +153,6 @@ func (a *Admitted) admit(c *capability.Capability) {
 func (a *Admitted) Shows(id capability.ID) bool {
 	return a.input.Channel.Allows(id) && a.input.Narrow.keeps(id)
 }
-
-// Engine is the permission engine that judges the calls of this turn: the input's, confined to the narrowing's mode.
-func (a *Admitted) Engine() *policy.Engine { return a.input.Engine }
 
 // Get returns the admitted capability of that id.
 func (a *Admitted) Get(id capability.ID) (*capability.Capability, bool) {

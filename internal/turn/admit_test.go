@@ -2,9 +2,12 @@ package turn
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/policy"
@@ -84,7 +87,7 @@ func TestAdmitStages(t *testing.T) {
 		"V137 V144 by id: the server, not the skill":   {[]func(*AdmitInput){deny("mcp(pdf/*)")}, map[string]policy.State{"mcp:pdf": policy.Blocked}},
 		"V138 revoked since the epoch was published":   {[]func(*AdmitInput){revoke("mcp:pdf", "skill:notes")}, map[string]policy.State{"mcp:pdf": policy.Revoked, "skill:notes": policy.Revoked}},
 		"host-only tools stay off the MCP front":       {[]func(*AdmitInput){func(in *AdmitInput) { in.MCPFront = true }}, map[string]policy.State{"tool:plan": policy.Hidden}},
-		"V124 a worker keeps what it was given, hooks": {[]func(*AdmitInput){func(in *AdmitInput) { in.Narrow = &Narrowing{Keep: keepOnly("tool:read", "skill:pdf")} }}, hiddenBut(everything, "tool:read", "skill:pdf", "hook:pre-tool-use/./guard.sh")},
+		"V124 a worker keeps what it was given, hooks": {[]func(*AdmitInput){func(in *AdmitInput) { in.Narrow = &Narrowing{Channel: keepOnly(t, []string{"read"}, []string{"pdf"})} }}, hiddenBut(everything, "tool:read", "skill:pdf", "hook:pre-tool-use/./guard.sh")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := world(t).admit(tc.edits...)
@@ -107,15 +110,17 @@ func TestAdmitStages(t *testing.T) {
 	}
 }
 
-func keepOnly(ids ...string) func(capability.ID) bool {
-	return func(id capability.ID) bool {
-		for _, s := range ids {
-			if s == id.String() {
-				return true
-			}
-		}
-		return false
+// keepOnly shows these tools, skills and, as server/tool, tools of servers. Its hooks are those of no caller.
+func keepOnly(t testing.TB, tools, skills []string, mcp ...string) *policy.Channel {
+	t.Helper()
+	list := func(names []string) policy.Filter { return policy.Filter{Allow: append([]string{}, names...)} }
+	c, problems := policy.CompileChannel("worker", policy.ChannelRules{
+		Tools: list(tools), Skills: list(skills), MCP: list(mcp), Hooks: list(nil),
+	})
+	if len(problems) > 0 {
+		t.Fatal(problems)
 	}
+	return c
 }
 
 func hiddenBut(all []string, kept ...string) map[string]policy.State {
@@ -146,20 +151,108 @@ func TestRetiredIsNotAdmitted(t *testing.T) {
 // V124: a worker inherits the bound epoch although the world moved on, and narrows; nothing it does widens.
 func TestWorkerInherits(t *testing.T) {
 	parent := world(t).admit(channel(t, policy.ChannelRules{Tools: policy.Filter{Deny: []string{"plan"}}}))
-	worker := parent.Worker(Narrowing{Keep: keepOnly("tool:plan", "tool:read", "tool:write", "tool:mcp", "mcp:git"), ReadOnly: true})
+	worker := parent.Worker(Narrowing{Channel: keepOnly(t, []string{"plan", "read", "write", "mcp"}, nil, "git/*"), ReadOnly: true})
 	if got := cmp.Diff([]string{"mcp", "read"}, worker.ToolNames()); got != "" {
 		t.Errorf("tools (-want +got):\n%s", got)
 	}
 	if worker.Epoch != parent.Epoch || worker.Digest != parent.Digest {
 		t.Error("the worker left the epoch of its parent")
 	}
-	if d := worker.Engine().Decide(policy.Request{Tool: "write"}); d.Effect != policy.Deny {
+	current := engine(t, policy.PermissionRules{Mode: "full-access", Allow: []string{"write"}})
+	if d := worker.Confine(current).Decide(policy.Request{Tool: "write"}); d.Effect != policy.Deny {
 		t.Errorf("a read-only worker may write: %+v", d)
+	}
+	if parent.Confine(current) != current {
+		t.Error("a turn that is not narrowed confines the engine")
 	}
 	inner := worker.Worker(Narrowing{})
 	if diff := cmp.Diff(allIDs(worker), allIDs(inner)); diff != "" {
 		t.Errorf("an empty narrowing changed something (-worker +inner):\n%s", diff)
 	}
+}
+
+// V124: of a server a worker keeps the tools it was given, and what asks its parent's user is out of its reach.
+func TestWorkerOfAServer(t *testing.T) {
+	parent := world(t).admit(permissions(t, policy.PermissionRules{Mode: "workspace-write", Ask: []string{"write"}}),
+		func(in *AdmitInput) { in.Attended = true })
+	worker := parent.Worker(Narrowing{Channel: keepOnly(t, []string{"mcp", "write"}, nil, "git/status")})
+	if !worker.AllowsServerTool("git", "status") || worker.AllowsServerTool("git", "commit") || worker.ServerTool("git", "commit") != nil {
+		t.Error("the worker calls what it was not given, or not what it was")
+	}
+	if _, ok := parent.Tool("write"); !ok {
+		t.Fatal("the parent may not write")
+	}
+	if s, _ := worker.excluded(capability.ID{Kind: capability.KindTool, Name: "write"}); s.State != policy.Blocked {
+		t.Errorf("a tool that needs an approval: %+v", s)
+	}
+}
+
+// V124: whatever narrows a turn, and a worker's worker, nothing is admitted, called or judged more mildly than before.
+func TestWorkersOnlyNarrow(t *testing.T) {
+	w := world(t).server("wiki", capability.Server{}, "get", "put")
+	pattern := rapid.SampledFrom([]string{"*", "read", "w*", "plan", "mcp", "skill", "git/*", "wiki/get", "*/put", "pdf", "notes"})
+	filter := func(t *rapid.T, name string, addresses bool) policy.Filter {
+		list := func(name string) []string {
+			if !rapid.Bool().Draw(t, name+" is there") {
+				return nil
+			}
+			return slices.DeleteFunc(rapid.SliceOfN(pattern, 0, 3).Draw(t, name), func(p string) bool {
+				return strings.Contains(p, "/") != addresses && p != "*"
+			})
+		}
+		f := policy.Filter{Allow: list(name + " allow"), Deny: list(name + " deny")}
+		if addresses {
+			for _, l := range [][]string{f.Allow, f.Deny} {
+				for i, p := range l {
+					if p == "*" {
+						l[i] = "*/*"
+					}
+				}
+			}
+		}
+		return f
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		rules := func(name string) policy.ChannelRules {
+			return policy.ChannelRules{
+				Tools: filter(r, name+" tools", false), Skills: filter(r, name+" skills", false),
+				MCP: filter(r, name+" mcp", true), Hooks: filter(r, name+" hooks", false),
+			}
+		}
+		mode := rapid.SampledFrom([]string{"read-only", "workspace-write", "full-access"}).Draw(r, "mode")
+		narrowing := func(name string) Narrowing {
+			c, problems := policy.CompileChannel(name, rules(name))
+			if len(problems) > 0 {
+				r.Fatal(problems)
+			}
+			return Narrowing{Channel: c, ReadOnly: rapid.Bool().Draw(r, name+" read-only")}
+		}
+		parent := w.admit(channel(t, rules("parent")), permissions(t, policy.PermissionRules{Mode: mode, Ask: []string{"write"}}),
+			func(in *AdmitInput) { in.Attended = rapid.Bool().Draw(r, "attended") })
+		before := parent
+		for _, name := range []string{"worker", "worker's worker"} {
+			worker := before.Worker(narrowing(name))
+			for _, id := range allIDs(worker) {
+				if !slices.Contains(allIDs(before), id) {
+					r.Fatalf("the %s admits %s", name, id)
+				}
+			}
+			if len(worker.Hooks) != len(before.Hooks) {
+				r.Fatalf("the %s lost a hook", name)
+			}
+			for _, x := range worker.Exposed() {
+				if before.ServerTool(x.Server, x.Tool.Name) == nil || !before.AllowsServerTool(x.Server, x.Tool.Name) {
+					r.Fatalf("the %s may call %s", name, x.Name)
+				}
+			}
+			loose := engine(t, policy.PermissionRules{Mode: "full-access"})
+			ask := policy.Request{Tool: "write"}
+			if worker.Confine(loose).Decide(ask).Effect > before.Confine(loose).Decide(ask).Effect {
+				r.Fatalf("the %s is judged more mildly", name)
+			}
+			before = worker
+		}
+	})
 }
 
 // V147, V148: a fail-closed hook that could not be read is kept as a refusal; workers cannot get rid of it.
@@ -168,7 +261,7 @@ func TestRefusals(t *testing.T) {
 	if len(a.Refusals) != 1 || a.Refusals[0].Config.(*capability.Hook).Refusal != "its timeout cannot be read" {
 		t.Fatalf("refusals: %v", a.Refusals)
 	}
-	worker := a.Worker(Narrowing{Keep: keepOnly("tool:read")})
+	worker := a.Worker(Narrowing{Channel: keepOnly(t, []string{"read"}, nil)})
 	err := worker.RefusedByHook()
 	if !errors.Is(err, vakerr.New(vakerr.HookBlocked, "")) {
 		t.Errorf("a worker's calls are not refused: %v", err)

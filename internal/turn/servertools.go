@@ -27,7 +27,8 @@ func (a *Admitted) ServerTool(server, tool string) *capability.ObservedTool {
 // so it also guards the first call of a server.
 func (a *Admitted) AllowsServerTool(server, tool string) bool {
 	c, ok := a.Server(server)
-	return ok && policy.EnablesTool(c.Config.(*capability.Server), tool) && a.input.Channel.AllowsServerTool(server, tool)
+	return ok && policy.EnablesTool(c.Config.(*capability.Server), tool) &&
+		a.input.Channel.AllowsServerTool(server, tool) && a.input.Narrow.keepsServerTool(server, tool)
 }
 
 func (a *Admitted) admitServerTools() {

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	commonv1 "github.com/vak-actors/vak-actors/messages/vak/common/v1"
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
@@ -75,8 +76,13 @@ refused, with the reason on stderr; 4: the tool ran and reports failure.`,
 	flags.StringVar(&f.session, "session", "", "session to call in, left open afterwards; default: a new one that is closed")
 	flags.StringVar(&f.channel, "channel", "", "channel whose policy applies; default: api")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for the tool; default: its own limit")
-	flags.StringArrayVar(&f.writePaths, "write-path", nil, "path that write and edit may touch, and nothing else; may be repeated")
+	writePaths(flags, &f.writePaths)
 	return a.reaches(c)
+}
+
+// writePaths defines --write-path.
+func writePaths(flags *pflag.FlagSet, into *[]string) {
+	flags.StringArrayVar(into, "write-path", nil, "path that write and edit may touch, and nothing else; may be repeated")
 }
 
 // input is the arguments of the call.

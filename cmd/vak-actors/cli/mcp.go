@@ -18,8 +18,15 @@ import (
 // sessionVariable is what Claude Code tells the servers it starts about its conversation.
 const sessionVariable = "CLAUDE_CODE_SESSION_ID"
 
+// mcpFlags are the flags of mcp alone.
+type mcpFlags struct {
+	surface    string
+	server     string
+	writePaths []string
+}
+
 func (a *app) mcp() *cobra.Command {
-	var surface, server string
+	var f mcpFlags
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Be an MCP server on standard input and output",
@@ -30,18 +37,20 @@ tool of every server, "search" lists a few tools through which the others are fo
   vak-actors mcp --addr http://127.0.0.1:7717 --surface search`,
 		Args: arguments(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if surface != gateway.SurfaceFull && surface != gateway.SurfaceSearch {
-				return misused("write full or search", "there is no surface %.40q", surface)
+			if f.surface != gateway.SurfaceFull && f.surface != gateway.SurfaceSearch {
+				return misused("write full or search", "there is no surface %.40q", f.surface)
 			}
-			return a.speakMCP(c.Context(), surface, server)
+			return a.speakMCP(c.Context(), f)
 		},
 	}
-	c.Flags().StringVar(&surface, "surface", gateway.SurfaceFull, "full or search")
-	c.Flags().StringVar(&server, "server", "", "the tools of this server only, under their own names")
+	flags := c.Flags()
+	flags.StringVar(&f.surface, "surface", gateway.SurfaceFull, "full or search")
+	flags.StringVar(&f.server, "server", "", "the tools of this server only, under their own names")
+	writePaths(flags, &f.writePaths)
 	return a.reaches(c)
 }
 
-func (a *app) speakMCP(ctx context.Context, surface, server string) error {
+func (a *app) speakMCP(ctx context.Context, f mcpFlags) error {
 	token, err := a.token()
 	if err != nil {
 		return err
@@ -51,25 +60,26 @@ func (a *app) speakMCP(ctx context.Context, surface, server string) error {
 		return err
 	}
 	if client == nil {
-		return a.carryRuntime(ctx, surface, server)
+		return a.carryRuntime(ctx, f)
 	}
 	defer client.CloseIdleConnections()
 	address := base + "/mcp/" + url.PathEscape(cmp.Or(a.reach.tenant, protocol.DefaultTenant))
-	if server != "" {
-		address += "/server/" + url.PathEscape(server)
+	if f.server != "" {
+		address += "/server/" + url.PathEscape(f.server)
 	}
+	query := url.Values{"surface": {f.surface}, "write-path": f.writePaths}
 	header := http.Header{}
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
 	return gateway.Bridge(ctx, a.in, a.out, gateway.BridgeOptions{
-		Client: client, URL: address + "?surface=" + surface, Header: header, Log: a.logger(slog.LevelWarn),
+		Client: client, URL: address + "?" + query.Encode(), Header: header, Log: a.logger(slog.LevelWarn),
 		ClaudeSession: os.Getenv(sessionVariable),
 	})
 }
 
 // carryRuntime serves the client from a runtime of its own.
-func (a *app) carryRuntime(ctx context.Context, surface, server string) error {
+func (a *app) carryRuntime(ctx context.Context, f mcpFlags) error {
 	h, err := host.Start(ctx, a.hostOptions(true))
 	if err != nil {
 		return err
@@ -80,6 +90,6 @@ func (a *app) carryRuntime(ctx context.Context, surface, server string) error {
 	}
 	return gateway.ServeStdio(ctx, a.in, a.out, gateway.StdioOptions{
 		Door: h.Door(), Version: versionText(), Log: a.logger(slog.LevelWarn), Tenant: a.reach.tenant,
-		Surface: surface, Server: server, ClaudeSession: os.Getenv(sessionVariable),
+		Surface: f.surface, Server: f.server, WritePaths: f.writePaths, ClaudeSession: os.Getenv(sessionVariable),
 	})
 }

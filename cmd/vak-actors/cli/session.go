@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,10 @@ type sessionView struct {
 	State      string            `json:"state"`
 	Epoch      uint64            `json:"epoch"`
 	Head       uint64            `json:"head"` // sequence of its last ledger entry
+	Misreads   uint64            `json:"misreads"`
+	WritePaths []string          `json:"write_paths,omitempty"`
+	Parent     string            `json:"parent,omitempty"`      // the session it works for
+	ParentTurn string            `json:"parent_turn,omitempty"` // the turn of that
 	Created    string            `json:"created"`
 	Last       string            `json:"last"`
 	Attributes map[string]string `json:"attributes,omitempty"`
@@ -27,6 +32,7 @@ type sessionView struct {
 func viewOf(s *sessionv1.Session) sessionView {
 	return sessionView{
 		s.GetTenant(), s.GetSessionId(), s.GetChannel(), s.GetState(), s.GetEpoch(), s.GetHead(),
+		s.GetMisreads(), s.GetWritePaths(), s.GetWorker().GetParentSessionId(), s.GetWorker().GetParentTurnId(),
 		moment(s.GetCreatedMs()), moment(s.GetLastMs()), s.GetAttributes(),
 	}
 }
@@ -34,9 +40,9 @@ func viewOf(s *sessionv1.Session) sessionView {
 func (a *app) session() *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "session",
-		Short:   "List, show and close sessions",
+		Short:   "Open, list, show and close sessions",
 		Example: "  vak-actors session list\n  vak-actors session show my-session",
-	}, a.sessionList(), a.sessionShow(), a.sessionClose())
+	}, a.sessionOpen(), a.sessionList(), a.sessionShow(), a.sessionClose())
 }
 
 func (a *app) sessionList() *cobra.Command {
@@ -108,13 +114,52 @@ func (a *app) sessionShow() *cobra.Command {
 				{"channel", v.Channel},
 				{"epoch", strconv.FormatUint(v.Epoch, 10)},
 				{"entries", strconv.FormatUint(v.Head, 10)},
+				{"misreads", strconv.FormatUint(v.Misreads, 10)},
 				{"created", v.Created},
 				{"last", v.Last},
+			}
+			if len(v.WritePaths) > 0 {
+				rows = append(rows, []string{"writes", strings.Join(v.WritePaths, ", ")})
+			}
+			if v.Parent != "" {
+				rows = append(rows, []string{"works for", "turn " + v.ParentTurn + " of " + v.Parent})
 			}
 			table(a.out, rows)
 			return nil
 		},
 	})
+}
+
+func (a *app) sessionOpen() *cobra.Command {
+	m := &sessionv1.OpenSession{}
+	c := &cobra.Command{
+		Use: "open [SESSION]", Short: "Open a session, or find it, and print its id",
+		Example: "  vak-actors session open --write-path docs --write-path CHANGELOG.md",
+		Args:    arguments(0, 1),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := a.open(c.Context())
+			if err != nil {
+				return err
+			}
+			defer l.close()
+			m.Tenant = a.reach.tenant
+			if len(args) > 0 {
+				m.SessionId = args[0]
+			}
+			r, err := api.Call(c.Context(), l.Session.OpenSession, m)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(a.out, viewOf(r.GetSession()))
+			}
+			fmt.Fprintln(a.out, clean(r.GetSession().GetSessionId()))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&m.Channel, "channel", "", "channel whose policy applies; default: api")
+	writePaths(c.Flags(), &m.WritePaths)
+	return a.reaches(c)
 }
 
 func (a *app) sessionClose() *cobra.Command {

@@ -34,7 +34,8 @@ type OpenSession struct {
 	// Wanted id, 1-128 of [A-Za-z0-9._:@+=~-], beginning with a letter or digit; empty asks for a new one. An open session of
 	// that id is returned as it is.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Channel whose policy rules what the session sees; empty means "api".
+	// Channel whose policy rules what the session sees; empty means "api". A worker is ruled by its parent's channel, and
+	// by this one besides.
 	Channel string `protobuf:"bytes,3,opt,name=channel,proto3" json:"channel,omitempty"`
 	// True when a person can answer approvals.
 	Attended bool `protobuf:"varint,4,opt,name=attended,proto3" json:"attended,omitempty"`
@@ -42,7 +43,9 @@ type OpenSession struct {
 	// resumes a session names the same, or none.
 	WritePaths []string `protobuf:"bytes,5,rep,name=write_paths,json=writePaths,proto3" json:"write_paths,omitempty"`
 	// Free words for operators, at most 16 entries; a value is printable ASCII of at most 1024 bytes.
-	Attributes    map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attributes map[string]string `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// When set the session is a worker: it serves one turn of another session, and sees and may do no more than that.
+	Worker        *Worker `protobuf:"bytes,7,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -119,6 +122,89 @@ func (x *OpenSession) GetAttributes() map[string]string {
 	return nil
 }
 
+func (x *OpenSession) GetWorker() *Worker {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
+// Worker makes a session the worker of an open turn. Its turns are bound to the epoch of that turn and never to a later
+// one; its write paths lie within those of its parent, and nobody answers approvals for it. It ends with the turn it
+// serves. A session has at most 32 of them, and a worker has none.
+type Worker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session it works for, of the same tenant.
+	ParentSessionId string `protobuf:"bytes,1,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
+	// The open turn of that session.
+	ParentTurnId string `protobuf:"bytes,2,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
+	// Globs of the tools it keeps, at most 64: of names, or as server/tool of tools of servers. Names govern commands, too.
+	// Where mcp is kept and no server/tool is named, all servers stay; a server/tool keeps mcp. Empty: it keeps all.
+	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	// True: it keeps only what declares to change nothing.
+	ReadOnly      bool `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Worker) Reset() {
+	*x = Worker{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Worker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Worker) ProtoMessage() {}
+
+func (x *Worker) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Worker.ProtoReflect.Descriptor instead.
+func (*Worker) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Worker) GetParentSessionId() string {
+	if x != nil {
+		return x.ParentSessionId
+	}
+	return ""
+}
+
+func (x *Worker) GetParentTurnId() string {
+	if x != nil {
+		return x.ParentTurnId
+	}
+	return ""
+}
+
+func (x *Worker) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *Worker) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
 // OpenSessionResult answers OpenSession.
 type OpenSessionResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -132,7 +218,7 @@ type OpenSessionResult struct {
 
 func (x *OpenSessionResult) Reset() {
 	*x = OpenSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[1]
+	mi := &file_vak_session_v1_session_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -144,7 +230,7 @@ func (x *OpenSessionResult) String() string {
 func (*OpenSessionResult) ProtoMessage() {}
 
 func (x *OpenSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[1]
+	mi := &file_vak_session_v1_session_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -157,7 +243,7 @@ func (x *OpenSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionResult.ProtoReflect.Descriptor instead.
 func (*OpenSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{1}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *OpenSessionResult) GetSession() *Session {
@@ -195,14 +281,20 @@ type Session struct {
 	// Last ledger entry, milliseconds since 1970 UTC.
 	LastMs int64 `protobuf:"varint,8,opt,name=last_ms,json=lastMs,proto3" json:"last_ms,omitempty"`
 	// Attributes given at opening.
-	Attributes    map[string]string `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attributes map[string]string `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What it works for; unset where it is no worker.
+	Worker *Worker `protobuf:"bytes,10,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Direct-write paths; empty: not restricted.
+	WritePaths []string `protobuf:"bytes,11,rep,name=write_paths,json=writePaths,proto3" json:"write_paths,omitempty"`
+	// Tools used so far that were deferred and that no reading predicted; 0 where epoch is.
+	Misreads      uint64 `protobuf:"varint,12,opt,name=misreads,proto3" json:"misreads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[2]
+	mi := &file_vak_session_v1_session_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -214,7 +306,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[2]
+	mi := &file_vak_session_v1_session_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -227,7 +319,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{2}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Session) GetTenant() string {
@@ -293,6 +385,27 @@ func (x *Session) GetAttributes() map[string]string {
 	return nil
 }
 
+func (x *Session) GetWorker() *Worker {
+	if x != nil {
+		return x.Worker
+	}
+	return nil
+}
+
+func (x *Session) GetWritePaths() []string {
+	if x != nil {
+		return x.WritePaths
+	}
+	return nil
+}
+
+func (x *Session) GetMisreads() uint64 {
+	if x != nil {
+		return x.Misreads
+	}
+	return 0
+}
+
 // Reading is what the host says a turn needs. It only chooses what is loaded; it never removes a capability.
 type Reading struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -308,7 +421,7 @@ type Reading struct {
 
 func (x *Reading) Reset() {
 	*x = Reading{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[3]
+	mi := &file_vak_session_v1_session_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -320,7 +433,7 @@ func (x *Reading) String() string {
 func (*Reading) ProtoMessage() {}
 
 func (x *Reading) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[3]
+	mi := &file_vak_session_v1_session_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -333,7 +446,7 @@ func (x *Reading) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reading.ProtoReflect.Descriptor instead.
 func (*Reading) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{3}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Reading) GetDomains() []string {
@@ -377,7 +490,7 @@ type BeginTurn struct {
 
 func (x *BeginTurn) Reset() {
 	*x = BeginTurn{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[4]
+	mi := &file_vak_session_v1_session_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +502,7 @@ func (x *BeginTurn) String() string {
 func (*BeginTurn) ProtoMessage() {}
 
 func (x *BeginTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[4]
+	mi := &file_vak_session_v1_session_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +515,7 @@ func (x *BeginTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginTurn.ProtoReflect.Descriptor instead.
 func (*BeginTurn) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{4}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BeginTurn) GetTenant() string {
@@ -469,7 +582,7 @@ type BeginTurnResult struct {
 
 func (x *BeginTurnResult) Reset() {
 	*x = BeginTurnResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	mi := &file_vak_session_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +594,7 @@ func (x *BeginTurnResult) String() string {
 func (*BeginTurnResult) ProtoMessage() {}
 
 func (x *BeginTurnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	mi := &file_vak_session_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +607,7 @@ func (x *BeginTurnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginTurnResult.ProtoReflect.Descriptor instead.
 func (*BeginTurnResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BeginTurnResult) GetTurnId() string {
@@ -589,7 +702,7 @@ type Dispatch struct {
 
 func (x *Dispatch) Reset() {
 	*x = Dispatch{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[6]
+	mi := &file_vak_session_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +714,7 @@ func (x *Dispatch) String() string {
 func (*Dispatch) ProtoMessage() {}
 
 func (x *Dispatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[6]
+	mi := &file_vak_session_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +727,7 @@ func (x *Dispatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispatch.ProtoReflect.Descriptor instead.
 func (*Dispatch) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Dispatch) GetTenant() string {
@@ -684,7 +797,7 @@ type DispatchResult struct {
 
 func (x *DispatchResult) Reset() {
 	*x = DispatchResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[7]
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +809,7 @@ func (x *DispatchResult) String() string {
 func (*DispatchResult) ProtoMessage() {}
 
 func (x *DispatchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[7]
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +822,7 @@ func (x *DispatchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DispatchResult.ProtoReflect.Descriptor instead.
 func (*DispatchResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DispatchResult) GetCallId() string {
@@ -783,7 +896,7 @@ type EndTurn struct {
 
 func (x *EndTurn) Reset() {
 	*x = EndTurn{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +908,7 @@ func (x *EndTurn) String() string {
 func (*EndTurn) ProtoMessage() {}
 
 func (x *EndTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +921,7 @@ func (x *EndTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurn.ProtoReflect.Descriptor instead.
 func (*EndTurn) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EndTurn) GetTenant() string {
@@ -845,7 +958,7 @@ type EndTurnResult struct {
 
 func (x *EndTurnResult) Reset() {
 	*x = EndTurnResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +970,7 @@ func (x *EndTurnResult) String() string {
 func (*EndTurnResult) ProtoMessage() {}
 
 func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +983,7 @@ func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurnResult.ProtoReflect.Descriptor instead.
 func (*EndTurnResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndTurnResult) GetCalls() uint32 {
@@ -894,14 +1007,16 @@ type CloseSession struct {
 	// Tenant; empty means "default".
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Session.
-	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Why, for the record; at most 200 bytes of it are kept.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseSession) Reset() {
 	*x = CloseSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1028,7 @@ func (x *CloseSession) String() string {
 func (*CloseSession) ProtoMessage() {}
 
 func (x *CloseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1041,7 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CloseSession) GetTenant() string {
@@ -943,6 +1058,13 @@ func (x *CloseSession) GetSessionId() string {
 	return ""
 }
 
+func (x *CloseSession) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // CloseSessionResult answers CloseSession.
 type CloseSessionResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -952,7 +1074,7 @@ type CloseSessionResult struct {
 
 func (x *CloseSessionResult) Reset() {
 	*x = CloseSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1086,7 @@ func (x *CloseSessionResult) String() string {
 func (*CloseSessionResult) ProtoMessage() {}
 
 func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1099,7 @@ func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResult.ProtoReflect.Descriptor instead.
 func (*CloseSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 // GetSession asks for one session. Reply: GetSessionResult.
@@ -993,7 +1115,7 @@ type GetSession struct {
 
 func (x *GetSession) Reset() {
 	*x = GetSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1127,7 @@ func (x *GetSession) String() string {
 func (*GetSession) ProtoMessage() {}
 
 func (x *GetSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1140,7 @@ func (x *GetSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSession.ProtoReflect.Descriptor instead.
 func (*GetSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetSession) GetTenant() string {
@@ -1046,7 +1168,7 @@ type GetSessionResult struct {
 
 func (x *GetSessionResult) Reset() {
 	*x = GetSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1180,7 @@ func (x *GetSessionResult) String() string {
 func (*GetSessionResult) ProtoMessage() {}
 
 func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1193,7 @@ func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResult.ProtoReflect.Descriptor instead.
 func (*GetSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetSessionResult) GetSession() *Session {
@@ -1096,7 +1218,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1230,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1243,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListSessions) GetTenant() string {
@@ -1158,7 +1280,7 @@ type ListSessionsResult struct {
 
 func (x *ListSessionsResult) Reset() {
 	*x = ListSessionsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1292,7 @@ func (x *ListSessionsResult) String() string {
 func (*ListSessionsResult) ProtoMessage() {}
 
 func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1305,7 @@ func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResult.ProtoReflect.Descriptor instead.
 func (*ListSessionsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListSessionsResult) GetSessions() []*Session {
@@ -1219,7 +1341,7 @@ type ListTools struct {
 
 func (x *ListTools) Reset() {
 	*x = ListTools{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1353,7 @@ func (x *ListTools) String() string {
 func (*ListTools) ProtoMessage() {}
 
 func (x *ListTools) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1366,7 @@ func (x *ListTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTools.ProtoReflect.Descriptor instead.
 func (*ListTools) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListTools) GetTenant() string {
@@ -1290,7 +1412,7 @@ type ListToolsResult struct {
 
 func (x *ListToolsResult) Reset() {
 	*x = ListToolsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1424,7 @@ func (x *ListToolsResult) String() string {
 func (*ListToolsResult) ProtoMessage() {}
 
 func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1437,7 @@ func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResult.ProtoReflect.Descriptor instead.
 func (*ListToolsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListToolsResult) GetToolsJson() []byte {
@@ -1343,7 +1465,7 @@ var File_vak_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1cvak/session/v1/session.proto\x12\x0evak.session.v1\x1a\x1avak/common/v1/common.proto\"\xa7\x02\n" +
+	"\x1cvak/session/v1/session.proto\x12\x0evak.session.v1\x1a\x1avak/common/v1/common.proto\"\xd7\x02\n" +
 	"\vOpenSession\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -1354,13 +1476,19 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"writePaths\x12K\n" +
 	"\n" +
 	"attributes\x18\x06 \x03(\v2+.vak.session.v1.OpenSession.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12.\n" +
+	"\x06worker\x18\a \x01(\v2\x16.vak.session.v1.WorkerR\x06worker\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"`\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8d\x01\n" +
+	"\x06Worker\x12*\n" +
+	"\x11parent_session_id\x18\x01 \x01(\tR\x0fparentSessionId\x12$\n" +
+	"\x0eparent_turn_id\x18\x02 \x01(\tR\fparentTurnId\x12\x14\n" +
+	"\x05tools\x18\x03 \x03(\tR\x05tools\x12\x1b\n" +
+	"\tread_only\x18\x04 \x01(\bR\breadOnly\"`\n" +
 	"\x11OpenSessionResult\x121\n" +
 	"\asession\x18\x01 \x01(\v2\x17.vak.session.v1.SessionR\asession\x12\x18\n" +
-	"\aresumed\x18\x02 \x01(\bR\aresumed\"\xda\x02\n" +
+	"\aresumed\x18\x02 \x01(\bR\aresumed\"\xc7\x03\n" +
 	"\aSession\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -1374,7 +1502,12 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\alast_ms\x18\b \x01(\x03R\x06lastMs\x12G\n" +
 	"\n" +
 	"attributes\x18\t \x03(\v2'.vak.session.v1.Session.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12.\n" +
+	"\x06worker\x18\n" +
+	" \x01(\v2\x16.vak.session.v1.WorkerR\x06worker\x12\x1f\n" +
+	"\vwrite_paths\x18\v \x03(\tR\n" +
+	"writePaths\x12\x1a\n" +
+	"\bmisreads\x18\f \x01(\x04R\bmisreads\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"W\n" +
@@ -1429,11 +1562,12 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\aturn_id\x18\x03 \x01(\tR\x06turnId\"?\n" +
 	"\rEndTurnResult\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\rR\x05calls\x12\x18\n" +
-	"\amisread\x18\x02 \x03(\tR\amisread\"E\n" +
+	"\amisread\x18\x02 \x03(\tR\amisread\"]\n" +
 	"\fCloseSession\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"\x14\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x14\n" +
 	"\x12CloseSessionResult\"C\n" +
 	"\n" +
 	"GetSession\x12\x16\n" +
@@ -1473,45 +1607,48 @@ func file_vak_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_vak_session_v1_session_proto_rawDescData
 }
 
-var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_vak_session_v1_session_proto_goTypes = []any{
 	(*OpenSession)(nil),        // 0: vak.session.v1.OpenSession
-	(*OpenSessionResult)(nil),  // 1: vak.session.v1.OpenSessionResult
-	(*Session)(nil),            // 2: vak.session.v1.Session
-	(*Reading)(nil),            // 3: vak.session.v1.Reading
-	(*BeginTurn)(nil),          // 4: vak.session.v1.BeginTurn
-	(*BeginTurnResult)(nil),    // 5: vak.session.v1.BeginTurnResult
-	(*Dispatch)(nil),           // 6: vak.session.v1.Dispatch
-	(*DispatchResult)(nil),     // 7: vak.session.v1.DispatchResult
-	(*EndTurn)(nil),            // 8: vak.session.v1.EndTurn
-	(*EndTurnResult)(nil),      // 9: vak.session.v1.EndTurnResult
-	(*CloseSession)(nil),       // 10: vak.session.v1.CloseSession
-	(*CloseSessionResult)(nil), // 11: vak.session.v1.CloseSessionResult
-	(*GetSession)(nil),         // 12: vak.session.v1.GetSession
-	(*GetSessionResult)(nil),   // 13: vak.session.v1.GetSessionResult
-	(*ListSessions)(nil),       // 14: vak.session.v1.ListSessions
-	(*ListSessionsResult)(nil), // 15: vak.session.v1.ListSessionsResult
-	(*ListTools)(nil),          // 16: vak.session.v1.ListTools
-	(*ListToolsResult)(nil),    // 17: vak.session.v1.ListToolsResult
-	nil,                        // 18: vak.session.v1.OpenSession.AttributesEntry
-	nil,                        // 19: vak.session.v1.Session.AttributesEntry
-	(*v1.Delta)(nil),           // 20: vak.common.v1.Delta
-	(*v1.Refusal)(nil),         // 21: vak.common.v1.Refusal
+	(*Worker)(nil),             // 1: vak.session.v1.Worker
+	(*OpenSessionResult)(nil),  // 2: vak.session.v1.OpenSessionResult
+	(*Session)(nil),            // 3: vak.session.v1.Session
+	(*Reading)(nil),            // 4: vak.session.v1.Reading
+	(*BeginTurn)(nil),          // 5: vak.session.v1.BeginTurn
+	(*BeginTurnResult)(nil),    // 6: vak.session.v1.BeginTurnResult
+	(*Dispatch)(nil),           // 7: vak.session.v1.Dispatch
+	(*DispatchResult)(nil),     // 8: vak.session.v1.DispatchResult
+	(*EndTurn)(nil),            // 9: vak.session.v1.EndTurn
+	(*EndTurnResult)(nil),      // 10: vak.session.v1.EndTurnResult
+	(*CloseSession)(nil),       // 11: vak.session.v1.CloseSession
+	(*CloseSessionResult)(nil), // 12: vak.session.v1.CloseSessionResult
+	(*GetSession)(nil),         // 13: vak.session.v1.GetSession
+	(*GetSessionResult)(nil),   // 14: vak.session.v1.GetSessionResult
+	(*ListSessions)(nil),       // 15: vak.session.v1.ListSessions
+	(*ListSessionsResult)(nil), // 16: vak.session.v1.ListSessionsResult
+	(*ListTools)(nil),          // 17: vak.session.v1.ListTools
+	(*ListToolsResult)(nil),    // 18: vak.session.v1.ListToolsResult
+	nil,                        // 19: vak.session.v1.OpenSession.AttributesEntry
+	nil,                        // 20: vak.session.v1.Session.AttributesEntry
+	(*v1.Delta)(nil),           // 21: vak.common.v1.Delta
+	(*v1.Refusal)(nil),         // 22: vak.common.v1.Refusal
 }
 var file_vak_session_v1_session_proto_depIdxs = []int32{
-	18, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
-	2,  // 1: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
-	19, // 2: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
-	3,  // 3: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
-	20, // 4: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
-	21, // 5: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
-	2,  // 6: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
-	2,  // 7: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	19, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
+	1,  // 1: vak.session.v1.OpenSession.worker:type_name -> vak.session.v1.Worker
+	3,  // 2: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
+	20, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
+	1,  // 4: vak.session.v1.Session.worker:type_name -> vak.session.v1.Worker
+	4,  // 5: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
+	21, // 6: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
+	22, // 7: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
+	3,  // 8: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
+	3,  // 9: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_vak_session_v1_session_proto_init() }
@@ -1525,7 +1662,7 @@ func file_vak_session_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_session_v1_session_proto_rawDesc), len(file_vak_session_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
