@@ -220,6 +220,12 @@ func call(turn, tool string) *sessionv1.Dispatch {
 	return &sessionv1.Dispatch{SessionId: "s", TurnId: turn, Name: tool}
 }
 
+// pass lets virtual time pass.
+func (w *tenant) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // record is the session's record so far, with its chain checked.
 func (w *tenant) record() []ledger.Body {
 	w.Helper()

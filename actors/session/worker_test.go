@@ -157,10 +157,10 @@ func TestWorkersEndWhenTheParentIsGone(t *testing.T) {
 		"closed": func(w *tenant) { must[*sessionv1.CloseSessionResult](w, &sessionv1.CloseSession{SessionId: "s"}) },
 		"fenced": func(w *tenant) { // by another activation, as after a failure
 			w.disk.commit.Submit(ledger.Activate{Tenant: "default", ID: "s", Owner: "other", At: time.Now()}, 0, func(ledger.Outcome) {})
-			time.Sleep(time.Second)
+			w.pass(time.Second)
 			_, _ = w.ask(call("", "do"))
 		},
-		"abandoned": func(*tenant) { time.Sleep(9 * DefaultIdleTTL) },
+		"abandoned": func(w *tenant) { w.pass(9 * DefaultIdleTTL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *tenant) {
@@ -187,14 +187,14 @@ func TestWorkerPassivated(t *testing.T) {
 		must[*sessionv1.OpenSessionResult](w, workerOf(turn.GetTurnId(), "look"))
 		w.publish()
 		for range 10 {
-			time.Sleep(2 * DefaultIdleTTL) // 200 minutes in all, more than an unused turn stays open
+			w.pass(2 * DefaultIdleTTL) // 200 minutes in all, more than an unused turn stays open
 			begun := must[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: "w"})
 			if begun.GetEpoch() != turn.GetEpoch() || !slices.Equal(begun.GetLoaded(), []string{"look"}) {
 				t.Fatalf("after its sleep: epoch %d, loaded %v", begun.GetEpoch(), begun.GetLoaded())
 			}
 			must[*sessionv1.EndTurnResult](w, &sessionv1.EndTurn{SessionId: "w", TurnId: begun.GetTurnId()})
 		}
-		time.Sleep(2 * DefaultIdleTTL)
+		w.pass(2 * DefaultIdleTTL)
 		w.ends(turn.GetTurnId())
 		record := w.recordOf("w")
 		if len(of[ledger.SessionPassivated](record)) < 10 || len(of[ledger.SessionClosed](record)) != 1 {
@@ -319,7 +319,7 @@ func TestMisreadsAndLoadedSurvive(t *testing.T) {
 		if diff := cmp.Diff([]string{"look"}, end.GetMisread()); diff != "" {
 			t.Errorf("misread (-want +got):\n%s", diff)
 		}
-		time.Sleep(2 * DefaultIdleTTL)
+		w.pass(2 * DefaultIdleTTL)
 		next := begin("web")
 		if diff := cmp.Diff(append(slices.Clone(turn.GetLoaded()), "b", "look"), next.GetLoaded()); diff != "" {
 			t.Errorf("loaded (-want +got):\n%s", diff)
