@@ -24,6 +24,7 @@ type Admission struct {
 	*turn.Admitted
 	View *turn.View
 
+	known    *indexes
 	index    func() *turn.Index
 	offer    func() (Offer, error)
 	listing  func() (Offer, error)
@@ -51,19 +52,19 @@ func (a *Admission) Listing() (Offer, error) { return a.listing() }
 // Standing tells a model what it must do without; empty when nothing is wrong.
 func (a *Admission) Standing() string { return a.standing() }
 
-func newAdmission(view *turn.View, caller Caller) *Admission {
-	return derive(view, turn.Admit(turn.AdmitInput{
+func newAdmission(view *turn.View, caller Caller, known *indexes) *Admission {
+	return derive(view, known, turn.Admit(turn.AdmitInput{
 		View: view, Channel: view.Policy.Channel(caller.Channel), Engine: view.Policy.Engine,
 		Attended: caller.Attended, MCPFront: caller.MCPFront,
 	}))
 }
 
 // Worker is the admission of a worker of a turn that is bound to this one. It may compute for milliseconds.
-func (a *Admission) Worker(n turn.Narrowing) *Admission { return derive(a.View, a.Admitted.Worker(n)) }
+func (a *Admission) Worker(n turn.Narrowing) *Admission { return derive(a.View, a.known, a.Admitted.Worker(n)) }
 
-func derive(view *turn.View, admitted *turn.Admitted) *Admission {
-	a := &Admission{View: view, Admitted: admitted}
-	a.index = sync.OnceValue(func() *turn.Index { return turn.NewIndex(a.Docs()) })
+func derive(view *turn.View, known *indexes, admitted *turn.Admitted) *Admission {
+	a := &Admission{View: view, Admitted: admitted, known: known}
+	a.index = sync.OnceValue(func() *turn.Index { return known.of(a.Docs()) })
 	a.offer = sync.OnceValues(func() (Offer, error) {
 		return NewOffer(a.Admitted, turn.NewSurface(a.Admitted, turn.SurfaceInput{}), turn.FormatMCP)
 	})
@@ -116,6 +117,32 @@ type Admissions struct {
 	mu    sync.Mutex // guards the next two; held for lookups only
 	view  *turn.View
 	known map[Caller]*admitting
+
+	indexes indexes
+}
+
+// indexes shares the last indexes between admissions that find the same tools: most epochs change something else, and most
+// callers differ in something else.
+type indexes struct {
+	mu     sync.Mutex // guards recent; held while an index is made, so that it is made once
+	recent []*turn.Index
+}
+
+const maxIndexes = 4
+
+func (s *indexes) of(docs []turn.Doc) *turn.Index {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, x := range s.recent {
+		if x.Holds(docs) {
+			s.recent = slices.Insert(slices.Delete(s.recent, i, i+1), 0, x)
+			return x
+		}
+	}
+	x := turn.NewIndex(docs)
+	s.recent = slices.Insert(s.recent, 0, x)
+	s.recent = s.recent[:min(len(s.recent), maxIndexes)]
+	return x
 }
 
 // For returns the admission of caller in view. It may compute for milliseconds: call it from an effect.
@@ -130,7 +157,7 @@ func (s *Admissions) For(view *turn.View, caller Caller) *Admission {
 		s.known[caller] = a
 	}
 	s.mu.Unlock()
-	a.once.Do(func() { a.made.Store(newAdmission(view, caller)) })
+	a.once.Do(func() { a.made.Store(newAdmission(view, caller, &s.indexes)) })
 	return a.made.Load()
 }
 

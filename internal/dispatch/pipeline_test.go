@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,5 +334,35 @@ func TestAdmissionsAreShared(t *testing.T) {
 	}
 	if _, ok := a.Tool("look"); !ok {
 		t.Error("a turn that is bound to it lost a tool")
+	}
+}
+
+// An index outlives the epochs that change nothing it finds, and serves every caller that finds the same; of others a few are
+// kept.
+func TestIndexesAreShared(t *testing.T) {
+	s := newShop(t)
+	var shared Admissions
+	one := Caller{Channel: "test"}
+	first := shared.For(s.publish(), one).Index()
+	s.hook("pre-tool-use", "exit 0")
+	next := shared.For(s.publish(), one)
+	if next.Index() != first || shared.For(next.View, Caller{Channel: "test", Attended: true}).Index() != first {
+		t.Error("an index of the same tools was made again")
+	}
+	s.channel.Tools = policy.Filter{Deny: []string{"look"}}
+	if hits := shared.For(s.publish(), one).Index().Search("look", 5); len(hits) > 0 {
+		t.Errorf("what is hidden now is found: %v", hits)
+	}
+	at := slices.IndexFunc(s.declared, func(d capability.Declaration) bool { return d.ID.Name == "answer" })
+	for i := range 10 {
+		changed := *s.declared[at].Config.(*capability.Tool)
+		changed.Description = strings.Repeat("x", i+2)
+		s.declared[at].Config = &changed
+		if hits := shared.For(s.publish(), one).Index().Search(changed.Description, 5); len(hits) != 1 {
+			t.Errorf("a new description finds %v", hits)
+		}
+	}
+	if n := len(shared.indexes.recent); n > maxIndexes {
+		t.Errorf("%d indexes are kept", n)
 	}
 }

@@ -63,6 +63,8 @@ func TestSearchOrder(t *testing.T) {
 		"git__commit":           {"git__commit"},
 		"the":                   nil,
 		"packing":               {"zip"},
+		"correct a note":        {"notes__add"},
+		"view":                  {"read", "read_many"}, // another word for it
 		strings.Repeat("x ", 9): nil,
 	} {
 		got := hitNames(x.Search(query, 2))

@@ -93,8 +93,11 @@ func undouble(w string) string {
 }
 
 // stopWords carry no meaning in a query for a tool.
-var stopWords = stopSet("a an and are as at be by can do for from get how i in into is it its me my of on or please " +
-	"some that the this to tool use want we what which with you your")
+var stopWords = stopSet("a about after again all also am an and any are around as at be been before being but by can did do " +
+	"does down each for from get give go had has have he her here his how i if in into is it its just let like made many me " +
+	"more most much must my near need no not now of off on one only or our out over own please she so some somebody someone " +
+	"something still such tell than that the their them then there these they thing this those through to too tool under up " +
+	"us use want was we were what when where whether which while who whose why will with would yet you your")
 
 func stopSet(words string) map[string]bool {
 	set := map[string]bool{}
