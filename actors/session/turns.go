@@ -80,8 +80,13 @@ func (c *Config) freshen(ctx context.Context) {
 func (s *session) surfaceInput(m *sessionv1.BeginTurn) turn.SurfaceInput {
 	in := turn.SurfaceInput{Slice: s.Slice, Loaded: s.memory.loaded}
 	if r := m.GetReading(); r != nil {
+		axes := turn.Axes{
+			Act: r.GetAxes().GetAct(), Evidence: r.GetAxes().GetEvidence(), Modality: r.GetAxes().GetModality(), Clarity: r.GetAxes().GetClarity(),
+		}
+		domains, uncertain := axes.Required()
 		in.Reading = &turn.Reading{
-			Required: capability.ParseDomains(r.GetDomains()...), Uncertain: r.GetUncertain(), Cards: r.GetCards(),
+			Required:  append(capability.ParseDomains(r.GetDomains()...), domains...),
+			Uncertain: r.GetUncertain() || uncertain, Cards: r.GetCards(),
 		}
 	}
 	return in

@@ -60,7 +60,9 @@ func newAdmission(view *turn.View, caller Caller, known *indexes) *Admission {
 }
 
 // Worker is the admission of a worker of a turn that is bound to this one. It may compute for milliseconds.
-func (a *Admission) Worker(n turn.Narrowing) *Admission { return derive(a.View, a.known, a.Admitted.Worker(n)) }
+func (a *Admission) Worker(n turn.Narrowing) *Admission {
+	return derive(a.View, a.known, a.Admitted.Worker(n))
+}
 
 func derive(view *turn.View, known *indexes, admitted *turn.Admitted) *Admission {
 	a := &Admission{View: view, Admitted: admitted, known: known}

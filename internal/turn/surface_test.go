@@ -24,6 +24,9 @@ func tools(t testing.TB) *workshop {
 		tool("odd", capability.Tool{}, "our-own")
 }
 
+// V28, V31, V129, V215: an undeclared tool (anything) is in every surface.
+// V139, V140: what is admitted is no function of a reading, and there is nothing else that filters it.
+//
 // V28, V31, V129, V171-V175, V179, V180, V183: what a reading loads and what it leaves to find_tools.
 func TestSurface(t *testing.T) {
 	always := []string{"anything", "find_tools", "mcp", "read", "skill"} // by their own flags, or undeclared
@@ -43,7 +46,7 @@ func TestSurface(t *testing.T) {
 		"V174 the card it reads as":           {SurfaceInput{Slice: true, Reading: &Reading{Cards: []string{"chart"}}}, with("chart")},
 		"V183 uncertain: the floor":           {SurfaceInput{Slice: true, Reading: &Reading{Uncertain: true, Required: capability.ParseDomains("web")}}, with("fetch", "recall", "send", "write")},
 		"V179 slicing is off":                 {SurfaceInput{Reading: &Reading{}}, everything},
-		"V179 the kernel is off":              {SurfaceInput{Slice: true}, everything},
+		"V179 V207 kernel off":                {SurfaceInput{Slice: true}, everything},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := tools(t).admit()
@@ -103,7 +106,10 @@ func TestCatalogue(t *testing.T) {
 // names that are new are told apart from those that are not.
 func TestPromote(t *testing.T) {
 	a := tools(t).server("git", capability.Server{}, "commit").admit()
-	first := NewSurface(a, SurfaceInput{Slice: true, Reading: &Reading{}})
+	first := NewSurface(a, SurfaceInput{Slice: true, Reading: &Reading{}, Loaded: []string{"read", "mcp", "read"}})
+	if diff := cmp.Diff([]string{"read", "mcp", "anything", "find_tools", "skill"}, first.Loaded); diff != "" {
+		t.Errorf("what was loaded before comes first, and once (-want +got):\n%s", diff)
+	}
 	s, added := first.Promote(a, "send", "read", "git__commit", "no_such_tool", "fetch", "send")
 	if diff := cmp.Diff([]string{"send", "git__commit", "fetch"}, added); diff != "" {
 		t.Errorf("added (-want +got):\n%s", diff)

@@ -414,7 +414,9 @@ type Reading struct {
 	// True when the host is not sure: the floor (filesystem, memory) is loaded.
 	Uncertain bool `protobuf:"varint,2,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
 	// Names of card tools the request reads as.
-	Cards         []string `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`
+	Cards []string `protobuf:"bytes,3,rep,name=cards,proto3" json:"cards,omitempty"`
+	// Where the host reads a request along axes instead of domains: what they call for is required besides domains.
+	Axes          *Axes `protobuf:"bytes,4,opt,name=axes,proto3" json:"axes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +472,86 @@ func (x *Reading) GetCards() []string {
 	return nil
 }
 
+func (x *Reading) GetAxes() *Axes {
+	if x != nil {
+		return x.Axes
+	}
+	return nil
+}
+
+// Axes is a reading of a request in a few words. A word that is not known makes the reading uncertain and nothing else.
+type Axes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the user wants done: answer, look, change, build, run, browse, communicate, plan, remember or operate.
+	Act string `protobuf:"bytes,1,opt,name=act,proto3" json:"act,omitempty"`
+	// Where what is needed lies: none, workspace, memory, documents, web or live.
+	Evidence string `protobuf:"bytes,2,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// What the request is about: text, code, document, image or data.
+	Modality string `protobuf:"bytes,3,opt,name=modality,proto3" json:"modality,omitempty"`
+	// clear or unclear; an unclear request makes the reading uncertain.
+	Clarity       string `protobuf:"bytes,4,opt,name=clarity,proto3" json:"clarity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Axes) Reset() {
+	*x = Axes{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Axes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Axes) ProtoMessage() {}
+
+func (x *Axes) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Axes.ProtoReflect.Descriptor instead.
+func (*Axes) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Axes) GetAct() string {
+	if x != nil {
+		return x.Act
+	}
+	return ""
+}
+
+func (x *Axes) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *Axes) GetModality() string {
+	if x != nil {
+		return x.Modality
+	}
+	return ""
+}
+
+func (x *Axes) GetClarity() string {
+	if x != nil {
+		return x.Clarity
+	}
+	return ""
+}
+
 // BeginTurn binds a turn to the current epoch. Sender: a front. Receiver: the session. Reply: BeginTurnResult. Not safe
 // to repeat: a second turn is refused while one is open.
 type BeginTurn struct {
@@ -490,7 +572,7 @@ type BeginTurn struct {
 
 func (x *BeginTurn) Reset() {
 	*x = BeginTurn{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	mi := &file_vak_session_v1_session_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +584,7 @@ func (x *BeginTurn) String() string {
 func (*BeginTurn) ProtoMessage() {}
 
 func (x *BeginTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[5]
+	mi := &file_vak_session_v1_session_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +597,7 @@ func (x *BeginTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginTurn.ProtoReflect.Descriptor instead.
 func (*BeginTurn) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{5}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BeginTurn) GetTenant() string {
@@ -582,7 +664,7 @@ type BeginTurnResult struct {
 
 func (x *BeginTurnResult) Reset() {
 	*x = BeginTurnResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[6]
+	mi := &file_vak_session_v1_session_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +676,7 @@ func (x *BeginTurnResult) String() string {
 func (*BeginTurnResult) ProtoMessage() {}
 
 func (x *BeginTurnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[6]
+	mi := &file_vak_session_v1_session_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +689,7 @@ func (x *BeginTurnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginTurnResult.ProtoReflect.Descriptor instead.
 func (*BeginTurnResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{6}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BeginTurnResult) GetTurnId() string {
@@ -702,7 +784,7 @@ type Dispatch struct {
 
 func (x *Dispatch) Reset() {
 	*x = Dispatch{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[7]
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +796,7 @@ func (x *Dispatch) String() string {
 func (*Dispatch) ProtoMessage() {}
 
 func (x *Dispatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[7]
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +809,7 @@ func (x *Dispatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispatch.ProtoReflect.Descriptor instead.
 func (*Dispatch) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{7}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Dispatch) GetTenant() string {
@@ -797,7 +879,7 @@ type DispatchResult struct {
 
 func (x *DispatchResult) Reset() {
 	*x = DispatchResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +891,7 @@ func (x *DispatchResult) String() string {
 func (*DispatchResult) ProtoMessage() {}
 
 func (x *DispatchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +904,7 @@ func (x *DispatchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DispatchResult.ProtoReflect.Descriptor instead.
 func (*DispatchResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DispatchResult) GetCallId() string {
@@ -896,7 +978,7 @@ type EndTurn struct {
 
 func (x *EndTurn) Reset() {
 	*x = EndTurn{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +990,7 @@ func (x *EndTurn) String() string {
 func (*EndTurn) ProtoMessage() {}
 
 func (x *EndTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1003,7 @@ func (x *EndTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurn.ProtoReflect.Descriptor instead.
 func (*EndTurn) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndTurn) GetTenant() string {
@@ -958,7 +1040,7 @@ type EndTurnResult struct {
 
 func (x *EndTurnResult) Reset() {
 	*x = EndTurnResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1052,7 @@ func (x *EndTurnResult) String() string {
 func (*EndTurnResult) ProtoMessage() {}
 
 func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1065,7 @@ func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurnResult.ProtoReflect.Descriptor instead.
 func (*EndTurnResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndTurnResult) GetCalls() uint32 {
@@ -1016,7 +1098,7 @@ type CloseSession struct {
 
 func (x *CloseSession) Reset() {
 	*x = CloseSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1110,7 @@ func (x *CloseSession) String() string {
 func (*CloseSession) ProtoMessage() {}
 
 func (x *CloseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1123,7 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CloseSession) GetTenant() string {
@@ -1074,7 +1156,7 @@ type CloseSessionResult struct {
 
 func (x *CloseSessionResult) Reset() {
 	*x = CloseSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1168,7 @@ func (x *CloseSessionResult) String() string {
 func (*CloseSessionResult) ProtoMessage() {}
 
 func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1181,7 @@ func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResult.ProtoReflect.Descriptor instead.
 func (*CloseSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 // GetSession asks for one session. Reply: GetSessionResult.
@@ -1115,7 +1197,7 @@ type GetSession struct {
 
 func (x *GetSession) Reset() {
 	*x = GetSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1209,7 @@ func (x *GetSession) String() string {
 func (*GetSession) ProtoMessage() {}
 
 func (x *GetSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1222,7 @@ func (x *GetSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSession.ProtoReflect.Descriptor instead.
 func (*GetSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetSession) GetTenant() string {
@@ -1168,7 +1250,7 @@ type GetSessionResult struct {
 
 func (x *GetSessionResult) Reset() {
 	*x = GetSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1262,7 @@ func (x *GetSessionResult) String() string {
 func (*GetSessionResult) ProtoMessage() {}
 
 func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1275,7 @@ func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResult.ProtoReflect.Descriptor instead.
 func (*GetSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetSessionResult) GetSession() *Session {
@@ -1218,7 +1300,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1312,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1325,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListSessions) GetTenant() string {
@@ -1280,7 +1362,7 @@ type ListSessionsResult struct {
 
 func (x *ListSessionsResult) Reset() {
 	*x = ListSessionsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1374,7 @@ func (x *ListSessionsResult) String() string {
 func (*ListSessionsResult) ProtoMessage() {}
 
 func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1387,7 @@ func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResult.ProtoReflect.Descriptor instead.
 func (*ListSessionsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListSessionsResult) GetSessions() []*Session {
@@ -1341,7 +1423,7 @@ type ListTools struct {
 
 func (x *ListTools) Reset() {
 	*x = ListTools{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1435,7 @@ func (x *ListTools) String() string {
 func (*ListTools) ProtoMessage() {}
 
 func (x *ListTools) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1448,7 @@ func (x *ListTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTools.ProtoReflect.Descriptor instead.
 func (*ListTools) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListTools) GetTenant() string {
@@ -1412,7 +1494,7 @@ type ListToolsResult struct {
 
 func (x *ListToolsResult) Reset() {
 	*x = ListToolsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[18]
+	mi := &file_vak_session_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1506,7 @@ func (x *ListToolsResult) String() string {
 func (*ListToolsResult) ProtoMessage() {}
 
 func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[18]
+	mi := &file_vak_session_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1519,7 @@ func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResult.ProtoReflect.Descriptor instead.
 func (*ListToolsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListToolsResult) GetToolsJson() []byte {
@@ -1510,11 +1592,17 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\bmisreads\x18\f \x01(\x04R\bmisreads\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"W\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x01\n" +
 	"\aReading\x12\x18\n" +
 	"\adomains\x18\x01 \x03(\tR\adomains\x12\x1c\n" +
 	"\tuncertain\x18\x02 \x01(\bR\tuncertain\x12\x14\n" +
-	"\x05cards\x18\x03 \x03(\tR\x05cards\"\xa5\x01\n" +
+	"\x05cards\x18\x03 \x03(\tR\x05cards\x12(\n" +
+	"\x04axes\x18\x04 \x01(\v2\x14.vak.session.v1.AxesR\x04axes\"j\n" +
+	"\x04Axes\x12\x10\n" +
+	"\x03act\x18\x01 \x01(\tR\x03act\x12\x1a\n" +
+	"\bevidence\x18\x02 \x01(\tR\bevidence\x12\x1a\n" +
+	"\bmodality\x18\x03 \x01(\tR\bmodality\x12\x18\n" +
+	"\aclarity\x18\x04 \x01(\tR\aclarity\"\xa5\x01\n" +
 	"\tBeginTurn\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -1607,48 +1695,50 @@ func file_vak_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_vak_session_v1_session_proto_rawDescData
 }
 
-var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_vak_session_v1_session_proto_goTypes = []any{
 	(*OpenSession)(nil),        // 0: vak.session.v1.OpenSession
 	(*Worker)(nil),             // 1: vak.session.v1.Worker
 	(*OpenSessionResult)(nil),  // 2: vak.session.v1.OpenSessionResult
 	(*Session)(nil),            // 3: vak.session.v1.Session
 	(*Reading)(nil),            // 4: vak.session.v1.Reading
-	(*BeginTurn)(nil),          // 5: vak.session.v1.BeginTurn
-	(*BeginTurnResult)(nil),    // 6: vak.session.v1.BeginTurnResult
-	(*Dispatch)(nil),           // 7: vak.session.v1.Dispatch
-	(*DispatchResult)(nil),     // 8: vak.session.v1.DispatchResult
-	(*EndTurn)(nil),            // 9: vak.session.v1.EndTurn
-	(*EndTurnResult)(nil),      // 10: vak.session.v1.EndTurnResult
-	(*CloseSession)(nil),       // 11: vak.session.v1.CloseSession
-	(*CloseSessionResult)(nil), // 12: vak.session.v1.CloseSessionResult
-	(*GetSession)(nil),         // 13: vak.session.v1.GetSession
-	(*GetSessionResult)(nil),   // 14: vak.session.v1.GetSessionResult
-	(*ListSessions)(nil),       // 15: vak.session.v1.ListSessions
-	(*ListSessionsResult)(nil), // 16: vak.session.v1.ListSessionsResult
-	(*ListTools)(nil),          // 17: vak.session.v1.ListTools
-	(*ListToolsResult)(nil),    // 18: vak.session.v1.ListToolsResult
-	nil,                        // 19: vak.session.v1.OpenSession.AttributesEntry
-	nil,                        // 20: vak.session.v1.Session.AttributesEntry
-	(*v1.Delta)(nil),           // 21: vak.common.v1.Delta
-	(*v1.Refusal)(nil),         // 22: vak.common.v1.Refusal
+	(*Axes)(nil),               // 5: vak.session.v1.Axes
+	(*BeginTurn)(nil),          // 6: vak.session.v1.BeginTurn
+	(*BeginTurnResult)(nil),    // 7: vak.session.v1.BeginTurnResult
+	(*Dispatch)(nil),           // 8: vak.session.v1.Dispatch
+	(*DispatchResult)(nil),     // 9: vak.session.v1.DispatchResult
+	(*EndTurn)(nil),            // 10: vak.session.v1.EndTurn
+	(*EndTurnResult)(nil),      // 11: vak.session.v1.EndTurnResult
+	(*CloseSession)(nil),       // 12: vak.session.v1.CloseSession
+	(*CloseSessionResult)(nil), // 13: vak.session.v1.CloseSessionResult
+	(*GetSession)(nil),         // 14: vak.session.v1.GetSession
+	(*GetSessionResult)(nil),   // 15: vak.session.v1.GetSessionResult
+	(*ListSessions)(nil),       // 16: vak.session.v1.ListSessions
+	(*ListSessionsResult)(nil), // 17: vak.session.v1.ListSessionsResult
+	(*ListTools)(nil),          // 18: vak.session.v1.ListTools
+	(*ListToolsResult)(nil),    // 19: vak.session.v1.ListToolsResult
+	nil,                        // 20: vak.session.v1.OpenSession.AttributesEntry
+	nil,                        // 21: vak.session.v1.Session.AttributesEntry
+	(*v1.Delta)(nil),           // 22: vak.common.v1.Delta
+	(*v1.Refusal)(nil),         // 23: vak.common.v1.Refusal
 }
 var file_vak_session_v1_session_proto_depIdxs = []int32{
-	19, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
+	20, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
 	1,  // 1: vak.session.v1.OpenSession.worker:type_name -> vak.session.v1.Worker
 	3,  // 2: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
-	20, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
+	21, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
 	1,  // 4: vak.session.v1.Session.worker:type_name -> vak.session.v1.Worker
-	4,  // 5: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
-	21, // 6: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
-	22, // 7: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
-	3,  // 8: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
-	3,  // 9: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 5: vak.session.v1.Reading.axes:type_name -> vak.session.v1.Axes
+	4,  // 6: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
+	22, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
+	23, // 8: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
+	3,  // 9: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
+	3,  // 10: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_vak_session_v1_session_proto_init() }
@@ -1662,7 +1752,7 @@ func file_vak_session_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_session_v1_session_proto_rawDesc), len(file_vak_session_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
