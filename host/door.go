@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	approvalv1 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
 	ledgerv1 "github.com/vak-actors/vak-actors/messages/vak/ledger/v1"
 	poolv1 "github.com/vak-actors/vak-actors/messages/vak/pool/v1"
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
@@ -42,6 +43,8 @@ func (d door) Ask(ctx context.Context, command proto.Message) (proto.Message, er
 		return actorkit.Ask[proto.Message](ctx, t.reconciler.Ref(), command)
 	case *poolv1.ListServers, *poolv1.ProbeServer, *poolv1.StopServer, *poolv1.GetServerLogs:
 		return actorkit.Ask[proto.Message](ctx, t.pool.Ref(), command)
+	case *approvalv1.ListApprovals, *approvalv1.GetApproval, *approvalv1.AnswerApproval:
+		return actorkit.Ask[proto.Message](ctx, t.approver.Ref(), command)
 	case *sessionv1.OpenSession:
 		if m.GetSessionId() == "" {
 			m = proto.CloneOf(m)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,11 +125,23 @@ func (s *scanner) merge(roots []*root) {
 // compile makes the policy of a configuration. Rules that cannot be read fail closed; whoever read the file reported them.
 func compile(c config.Config) *policy.Current {
 	engine, _ := policy.CompileEngine(c.Permissions)
-	current := &policy.Current{Engine: engine.Guarding(programs(c)), Channels: make(map[string]*policy.Channel, len(c.Channels))}
+	current := &policy.Current{
+		Revision: revisionOf(c), Engine: engine.Guarding(programs(c)), ApprovalTimeout: c.Approvals.Timeout,
+		Channels: make(map[string]*policy.Channel, len(c.Channels)),
+	}
 	for name, rules := range c.Channels {
 		current.Channels[name], _ = policy.CompileChannel(name, rules)
 	}
 	return current
+}
+
+// revisionOf names what a policy is made of.
+func revisionOf(c config.Config) string {
+	text, err := json.Marshal([]any{c.Permissions, c.Channels, programs(c), c.Approvals})
+	if err != nil {
+		panic(err) // strings, lists and maps of strings only
+	}
+	return capability.ContentDigest(text)
 }
 
 // programs are the files of the workspace that hooks and servers run: whoever can write them runs code of their own.

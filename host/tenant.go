@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
+	"github.com/vak-actors/vak-actors/actors/approval"
 	"github.com/vak-actors/vak-actors/actors/mcpserver"
 	"github.com/vak-actors/vak-actors/actors/reconciler"
 	"github.com/vak-actors/vak-actors/actors/registry"
@@ -46,6 +48,7 @@ type tenant struct {
 	registry   protocol.Address
 	reconciler protocol.Address
 	pool       protocol.Address
+	approver   protocol.Address
 	sessions   [sessionShards]protocol.Address
 	changes    *changes
 	health     health
@@ -64,6 +67,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	if err != nil {
 		return nil, fmt.Errorf("the built-in tools are not consistent: %w", err)
 	}
+	run := strings.ToLower(rand.Text()[:8])
 	reading := declare.Options{LookupSecret: secrets, SecretKey: key}
 	core := []supervision.Part{
 		{Name: "registry", Props: registry.Props(registry.Config{
@@ -77,6 +81,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},
+		{Name: "approver", Props: approval.Props(approval.Config{Run: run, Waiting: &atomic.Int64{}})},
 	}
 	pool := []supervision.Part{{Name: "pool", Props: mcpserver.Props(mcpserver.Config{
 		Tenant: id, Gate: t.gate, Registry: &t.registry, Connector: mcpserver.Connector{
@@ -84,7 +89,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		},
 		Backoff: backoff.Policy{Initial: h.options.RetryServers, Max: 60 * h.options.RetryServers},
 	})}}
-	sessions := h.sessionParts(t, workspace, owner, ops)
+	sessions := h.sessionParts(t, workspace, owner, ops, approval.NewCaller(&t.approver, run))
 	// Roots are stopped in reverse: sessions give up their calls before servers are closed, and the registry ends last.
 	for _, root := range []struct {
 		name  string
@@ -98,13 +103,14 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	return t, nil
 }
 
-func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table) []supervision.Part {
+func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, approver dispatch.Approver) []supervision.Part {
 	c := session.Config{
 		Tenant: t.id, Owner: owner, Gate: t.gate, Admissions: &dispatch.Admissions{}, Reconciler: &t.reconciler,
 		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: h.config.Intent.SliceCapabilities,
 		Pipeline: &dispatch.Pipeline{
 			Workspace: workspace, Gate: t.gate, Ops: ops, Schemas: schema.NewCache(schemaCache),
 			Hooks: hookrun.New(workspace, homeFolder()), Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
+			Approver:   approver,
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,
 		},
 		MaxLive: max(1, h.config.Sessions.MaxResident/sessionShards), Residents: &sync.Map{}, Route: t.session,
@@ -132,6 +138,8 @@ func (t *tenant) changed(c *actorkit.Context, h supervision.Health, ref actorkit
 		_ = t.reconciler.Ref().Tell(protocol.Hint{Reason: "the registry was started again"})
 	case name == "reconciler":
 		t.reconciler.Set(ref)
+	case name == "approver":
+		t.approver.Set(ref)
 	case name == "pool":
 		t.pool.Set(ref)
 	case strings.HasPrefix(name, "sessions-"):
@@ -147,12 +155,20 @@ func (t *tenant) announce(msg any) {
 	case *registryv1.EpochPublished:
 		_ = t.pool.Ref().Tell(m)
 		t.changes.signal()
+	case *protocol.PolicyChanged:
+		t.tell(m)
 	case *protocol.Revoked:
 		_ = t.pool.Ref().Tell(m)
-		for i := range t.sessions {
-			_ = t.sessions[i].Ref().Tell(m)
-		}
+		t.tell(m)
 		t.changes.signal()
+	}
+}
+
+// tell tells the approver and every directory of sessions.
+func (t *tenant) tell(m any) {
+	_ = t.approver.Ref().Tell(m)
+	for i := range t.sessions {
+		_ = t.sessions[i].Ref().Tell(m)
 	}
 }
 
@@ -171,7 +187,7 @@ func (t *tenant) ready(ctx context.Context) error {
 
 // spawned reports whether every part was started once.
 func (t *tenant) spawned() bool {
-	if t.registry.Ref().IsZero() || t.reconciler.Ref().IsZero() || t.pool.Ref().IsZero() {
+	if t.registry.Ref().IsZero() || t.reconciler.Ref().IsZero() || t.pool.Ref().IsZero() || t.approver.Ref().IsZero() {
 		return false
 	}
 	for i := range t.sessions {

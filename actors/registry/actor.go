@@ -200,11 +200,12 @@ func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actor
 	before := r.snapshot.Epoch
 	r.declared, r.problems, r.shadowed = m.Declarations, m.Problems, m.Shadowed
 	r.forgetObservations(c)
-	policyMoved := r.policy != m.Policy
+	ruled, policyMoved := r.policy, r.policy != m.Policy
 	r.policy = m.Policy
 	r.noteLoop(m.Loop)
 	if policyMoved {
 		r.publishView() // policy narrows at once; it is no part of the epoch
+		r.Announce(&protocol.PolicyChanged{Stricter: ruled.StricterThen(m.Policy)})
 	}
 	r.publishThen(c, func(epoch capability.Epoch, err error) {
 		if err != nil {

@@ -116,6 +116,10 @@ func (s *session) onWoke(c *actorkit.Context, m woke) {
 		return
 	}
 	s.awake, s.identity, s.lent, s.head, s.memory, s.last = true, m.identity, m.lent, m.head, m.memory, c.Now()
+	if left := s.memory.unsettled.bodies(); len(left) > 0 {
+		s.append(c, false, s.orFail(c), left...)
+	}
+	s.memory.unsettled = unsettled{}
 	if m.over != nil {
 		s.expire(c, m.over)
 		return
@@ -183,6 +187,12 @@ func (s *session) reopen(m *sessionv1.OpenSession, by command) {
 	if len(m.GetWritePaths()) > 0 && !slices.Equal(m.GetWritePaths(), s.writePaths) {
 		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s has other write paths", s.id).
 			WithRemedy("open another session with these, or resume this one without naming any"))
+		return
+	}
+	// Nobody can be asked in a session without a person, whoever resumes it.
+	if m.GetAttended() && !s.caller.Attended {
+		by.reply.Reply(vakerr.New(vakerr.InvalidRequest, "session %s is not attended: it was opened without anybody who answers approvals", s.id).
+			WithRemedy("open another session"))
 		return
 	}
 	by.reply.Reply(&sessionv1.OpenSessionResult{Session: s.describe(), Resumed: true})

@@ -110,7 +110,8 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 	id := s.nextID("c")
 	call := dispatch.Call{
 		Tenant: s.Tenant, Session: string(s.id), Turn: s.bound.id, ID: id, Channels: s.channels(),
-		Name: m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
+		Attended: s.caller.Attended,
+		Name:     m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
 		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
 	}
 	ref, err := c.Spawn(id, callProps(&caller{

@@ -59,6 +59,35 @@ type memory struct {
 	loaded     []string            // by readings and searches
 	misreads   uint64              // of all turns
 	interfaces map[string]struct{} // digests known to be stored
+	unsettled  unsettled           // approvals that an earlier activation waited for when it ended
+}
+
+// unsettled tells questions without an end. Entries may come in any order.
+type unsettled struct {
+	asked   []ledger.ApprovalAsked
+	settled map[string]struct{}
+}
+
+func (u *unsettled) end(approval string) {
+	if u.settled == nil {
+		u.settled = make(map[string]struct{})
+	}
+	u.settled[approval] = struct{}{}
+}
+
+// bodies settle what is left: nobody can answer it any more, and its calls ended with the activation.
+func (u *unsettled) bodies() []ledger.Body {
+	var all []ledger.Body
+	for _, a := range u.asked {
+		if _, ended := u.settled[a.Approval]; !ended {
+			all = append(all, ledger.ApprovalSettled{
+				Turn: a.Turn, Call: a.Call, Approval: a.Approval, Outcome: ledger.ApprovalExpired,
+				Reason:    "the daemon, or the session's activation, ended before anybody answered; the call did not run",
+				ErrorCode: vakerr.ApprovalExpired,
+			})
+		}
+	}
+	return all
 }
 
 // identityFor checks the opening of a session that is no worker.
@@ -271,7 +300,8 @@ func (c *Config) remember(ctx context.Context, id ledger.SessionID, head uint64)
 // tells reports whether an activation remembers something of entries of a kind.
 func tells(k ledger.Kind) bool {
 	switch k {
-	case ledger.KindTurnBegan, ledger.KindTurnEnded, ledger.KindInterfaceStored, ledger.KindToolsLoaded:
+	case ledger.KindTurnBegan, ledger.KindTurnEnded, ledger.KindInterfaceStored, ledger.KindToolsLoaded,
+		ledger.KindApprovalAsked, ledger.KindApprovalSettled:
 		return true
 	default:
 		return false
@@ -295,6 +325,10 @@ func (m *memory) take(e ledger.Entry) error {
 		m.loaded = append(m.loaded, b.Tools...)
 	case ledger.InterfaceStored:
 		m.interfaces[b.Digest] = struct{}{}
+	case ledger.ApprovalAsked:
+		m.unsettled.asked = append(m.unsettled.asked, b)
+	case ledger.ApprovalSettled:
+		m.unsettled.end(b.Approval)
 	}
 	return nil
 }

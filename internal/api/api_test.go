@@ -25,6 +25,7 @@ import (
 	vakv1 "github.com/vak-actors/vak-actors/messages/vak/v1"
 	"github.com/vak-actors/vak-actors/messages/vak/v1/vakv1connect"
 
+	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -188,7 +189,7 @@ func TestDeadlines(t *testing.T) {
 		call   int64 // timeout_ms
 		want   time.Duration
 	}{
-		{"none of its own", 0, 0, DefaultTimeout},
+		{"none of its own: a person may have to answer first", 0, 0, DefaultTimeout + approval.MaxTimeout},
 		{"the client's", time.Minute, 0, time.Minute},
 		{"a call that may take long", 0, 3_600_000, time.Hour + answerTime},
 		{"a call that may not", 0, 1000, DefaultTimeout},

@@ -16,6 +16,7 @@ type Client struct {
 	Registry vakv1connect.RegistryServiceClient
 	Server   vakv1connect.ServerServiceClient
 	Ledger   vakv1connect.LedgerServiceClient
+	Approval vakv1connect.ApprovalServiceClient
 }
 
 // ClientOptions tell a client how to reach its daemon.
@@ -36,6 +37,7 @@ func NewClient(o ClientOptions) *Client {
 		Registry: vakv1connect.NewRegistryServiceClient(o.HTTP, o.Base, with...),
 		Server:   vakv1connect.NewServerServiceClient(o.HTTP, o.Base, with...),
 		Ledger:   vakv1connect.NewLedgerServiceClient(o.HTTP, o.Base, with...),
+		Approval: vakv1connect.NewApprovalServiceClient(o.HTTP, o.Base, with...),
 	}
 }
 

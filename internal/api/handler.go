@@ -11,6 +11,7 @@ import (
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 	"github.com/vak-actors/vak-actors/messages/vak/v1/vakv1connect"
 
+	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 )
 
@@ -44,6 +45,7 @@ func NewHandler(o Options) http.Handler {
 	mux.Handle(vakv1connect.NewRegistryServiceHandler(s, with...))
 	mux.Handle(vakv1connect.NewServerServiceHandler(s, with...))
 	mux.Handle(vakv1connect.NewLedgerServiceHandler(s, with...))
+	mux.Handle(vakv1connect.NewApprovalServiceHandler(s, with...))
 	return mux
 }
 
@@ -76,9 +78,13 @@ func tenantOf(message any) string {
 	return protocol.DefaultTenant
 }
 
-// timeoutOf is the limit of a request without a deadline: longer than the default where the message itself asks for more.
+// timeoutOf is the limit of a request without a deadline: longer than the default where the message itself asks for more, or
+// where a call may have to wait for a person first.
 func timeoutOf(message any) time.Duration {
 	if m, ok := message.(*sessionv1.Dispatch); ok {
+		if m.GetTimeoutMs() == 0 {
+			return DefaultTimeout + approval.MaxTimeout
+		}
 		return max(DefaultTimeout, time.Duration(m.GetTimeoutMs())*time.Millisecond+answerTime)
 	}
 	return DefaultTimeout

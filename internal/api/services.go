@@ -5,6 +5,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	approvalv1 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
 	ledgerv1 "github.com/vak-actors/vak-actors/messages/vak/ledger/v1"
 	poolv1 "github.com/vak-actors/vak-actors/messages/vak/pool/v1"
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
@@ -22,6 +23,7 @@ var (
 	_ vakv1connect.RegistryServiceHandler = services{}
 	_ vakv1connect.ServerServiceHandler   = services{}
 	_ vakv1connect.LedgerServiceHandler   = services{}
+	_ vakv1connect.ApprovalServiceHandler = services{}
 )
 
 func (s services) OpenSession(ctx context.Context, r *connect.Request[sessionv1.OpenSession]) (*connect.Response[sessionv1.OpenSessionResult], error) {
@@ -98,4 +100,16 @@ func (s services) ReadLedger(ctx context.Context, r *connect.Request[ledgerv1.Re
 
 func (s services) VerifyLedger(ctx context.Context, r *connect.Request[ledgerv1.VerifyLedger]) (*connect.Response[ledgerv1.VerifyLedgerResult], error) {
 	return ask[ledgerv1.VerifyLedgerResult](ctx, s.door, r)
+}
+
+func (s services) ListApprovals(ctx context.Context, r *connect.Request[approvalv1.ListApprovals]) (*connect.Response[approvalv1.ListApprovalsResult], error) {
+	return ask[approvalv1.ListApprovalsResult](ctx, s.door, r)
+}
+
+func (s services) GetApproval(ctx context.Context, r *connect.Request[approvalv1.GetApproval]) (*connect.Response[approvalv1.GetApprovalResult], error) {
+	return ask[approvalv1.GetApprovalResult](ctx, s.door, r)
+}
+
+func (s services) AnswerApproval(ctx context.Context, r *connect.Request[approvalv1.AnswerApproval]) (*connect.Response[approvalv1.AnswerApprovalResult], error) {
+	return ask[approvalv1.AnswerApprovalResult](ctx, s.door, r)
 }

@@ -16,6 +16,7 @@ type Config struct {
 	Hooks       []Hook                         // [[hooks]] in order of the file, disabled ones included
 	Channels    map[string]policy.ChannelRules // [channels.<name>]
 	Permissions policy.PermissionRules         // [permissions]
+	Approvals   Approvals                      // of [permissions]
 	Tenants     map[string]Tenant              // [tenants.<id>]
 
 	Reconcile Reconcile
@@ -30,6 +31,11 @@ type Config struct {
 	Unreadable bool
 
 	settings []Setting // every known key with its effective value
+}
+
+// Approvals is what [permissions] says of approvals.
+type Approvals struct {
+	Timeout time.Duration // how long a call of an attended session waits for a person; written as approval_timeout; default 5m
 }
 
 // Reconcile is [reconcile].

@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 			Reconcile: Reconcile{Tick: 10 * time.Second, Debounce: 250 * time.Millisecond},
 			Ledger:    Ledger{Durability: DurabilityEffects},
 			Intent:    Intent{SliceCapabilities: true}, Sessions: Sessions{IdleTTL: 10 * time.Minute, MaxResident: 100_000},
-			Limits: DefaultLimits(),
+			Limits: DefaultLimits(), Approvals: Approvals{Timeout: 5 * time.Minute},
 		}
 		if diff := cmp.Diff(want, c, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".settings" }, cmp.Ignore())); diff != "" {
 			t.Errorf("defaults (-want +got):\n%s", diff)
@@ -80,6 +80,7 @@ tools = { allow = [], deny = ["bash"] }
 
 [permissions]
 mode = "read-only"
+approval_timeout = "15m"
 deny = ["bash"]
 
 [tenants.acme]
@@ -122,6 +123,7 @@ max_depth = 2
 		}},
 		Channels:    map[string]policy.ChannelRules{"slack": {Tools: policy.Filter{Allow: []string{}, Deny: []string{"bash"}}}},
 		Permissions: policy.PermissionRules{Mode: "read-only", Deny: []string{"bash"}},
+		Approvals:   Approvals{Timeout: 15 * time.Minute},
 		Tenants:     map[string]Tenant{"acme": {Workspace: "acme", TokenFile: "acme.token"}},
 		Reconcile:   Reconcile{Tick: time.Second, Debounce: 10 * time.Millisecond},
 		Ledger:      Ledger{Durability: DurabilityAll}, Auth: Auth{TokenFile: "t"}, Intent: Intent{SliceCapabilities: false},

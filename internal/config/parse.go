@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -54,7 +55,7 @@ func read(top *section) Config {
 	c.MCP = readServers(top)
 	c.Hooks = readHooks(top)
 	c.Channels = readChannels(top)
-	c.Permissions = readPermissions(top)
+	c.Permissions, c.Approvals = readPermissions(top)
 	c.Tenants = readTenants(top)
 	readDaemon(top, &c)
 	reportUnsupported(top)
@@ -136,27 +137,32 @@ func denyAll() policy.PermissionRules {
 	return policy.PermissionRules{Mode: policy.ReadOnly.String(), Deny: []string{"*"}}
 }
 
-func readPermissions(top *section) policy.PermissionRules {
+func readPermissions(top *section) (policy.PermissionRules, Approvals) {
+	defaults := Approvals{Timeout: approval.DefaultTimeout}
 	if _, written := top.values["permissions"]; !written {
 		top.known = append(top.known, "permissions")
-		return policy.PermissionRules{}
+		return policy.PermissionRules{}, defaults
 	}
 	s := top.table("permissions", "every call is denied until this is repaired")
 	if s == nil {
-		return denyAll()
+		return denyAll(), defaults
 	}
 	rules := policy.PermissionRules{
 		Mode: s.oneOf("mode", policy.WorkspaceWrite.String(),
 			policy.ReadOnly.String(), policy.WorkspaceWrite.String(), policy.FullAccess.String()),
 		Allow: s.words("allow"), Ask: s.words("ask"), Deny: s.words("deny"),
 	}
+	approvals := Approvals{Timeout: s.duration("approval_timeout", approval.DefaultTimeout)}
+	if approvals.Timeout > approval.MaxTimeout {
+		s.badValue("approval_timeout", "must not be longer than "+approval.MaxTimeout.String())
+	}
 	s.close()
 	if s.bad {
-		return denyAll()
+		return denyAll(), defaults
 	}
 	_, problems := policy.CompileEngine(rules)
 	s.adopt(problems)
-	return rules
+	return rules, approvals
 }
 
 // blockAll is what stands in for a channel that cannot be read: an empty allow list blocks its category.

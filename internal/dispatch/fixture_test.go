@@ -159,8 +159,16 @@ func (s *shop) publish() *turn.View {
 // begin is a turn that is bound to what is published now.
 func (s *shop) begin() Call {
 	s.Helper()
-	a := (&Admissions{}).For(s.publish(), Caller{Channel: "test"})
-	return Call{Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channels: []string{"test"}, Admission: a, Discovery: NewDiscovery(nil)}
+	return s.beginAs(false)
+}
+
+// beginAs is begin, with or without somebody who can answer an approval.
+func (s *shop) beginAs(attended bool) Call {
+	s.Helper()
+	a := (&Admissions{}).For(s.publish(), Caller{Channel: "test", Attended: attended})
+	return Call{
+		Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channels: []string{"test"}, Attended: attended, Admission: a, Discovery: NewDiscovery(nil),
+	}
 }
 
 // call makes one call of a turn.

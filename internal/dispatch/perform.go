@@ -74,12 +74,27 @@ func (r *run) finished(out Outcome, unknown bool, took time.Duration) ledger.Cal
 	return body
 }
 
-// effect passes the gate and runs the op. An op that waits before its effect passes the gate once more, right before it.
+// effect passes the gate and runs the op. An op that waits before its effect passes the gate once more, right before it. One
+// that finds out there that a person has to be asked has had no effect: it runs again after the answer.
 func (r *run) effect(ctx context.Context) (op.Result, error) {
 	o, err := r.op()
 	if err != nil {
 		return op.Result{}, err
 	}
+	for {
+		result, err := r.attempt(ctx, o)
+		if err == nil || r.unasked == nil {
+			return result, err
+		}
+		requests := r.unasked
+		r.unasked = nil
+		if err := r.obtain(ctx, requests); err != nil {
+			return op.Result{}, err
+		}
+	}
+}
+
+func (r *run) attempt(ctx context.Context, o *op.Op) (op.Result, error) {
 	if err := r.commit(); err != nil {
 		return op.Result{}, err
 	}
@@ -100,32 +115,31 @@ func (r *run) permitPath(p string) error {
 			requests[i].Subject = p
 		}
 	}
-	decided, about := r.engine().DecideAll(requests)
-	if refused := decided.Refusal(about); refused != nil {
-		return refused
-	}
-	return nil
+	return r.recheck(r.Gate.View().Policy, requests)
 }
 
 // permitObserved judges a call of a server's tool again, by what the tool declares of itself. Before, when its catalog was
 // not known, nothing could be held against it.
 func (r *run) permitObserved(server string, tool *capability.ObservedTool) error {
-	req := turn.ServerRequest(server, tool.Name, tool)
-	if refused := r.engine().Decide(req).Refusal(req); refused != nil {
-		return refused
-	}
-	return nil
+	return r.recheck(r.Gate.View().Policy, []policy.Request{turn.ServerRequest(server, tool.Name, tool)})
 }
 
-// commit is the gate: the check and the decision to go on are one step, which no revocation can come between.
+// commit is the gate: the check and the decision to go on are one step, which no revocation can come between. A policy
+// that is in force since the call was judged judges it again.
 func (r *run) commit() error {
 	pass := r.Gate.Enter(r.call.Shard)
-	refused := pass.Refuse(r.target.IDs)
+	view, refused := pass.View(), pass.Refuse(r.target.IDs)
 	pass.Leave()
-	if refused != nil {
+	switch {
+	case refused != nil:
 		return refused
+	case view.Policy == r.judged:
+		return nil
 	}
-	return nil
+	if err := r.authorizeIn(view); err != nil {
+		return err
+	}
+	return r.recheck(view.Policy, r.subjects)
 }
 
 // finish checks and shortens a result and lets the post-tool hooks annotate it.

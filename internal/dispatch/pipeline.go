@@ -39,6 +39,7 @@ type Pipeline struct {
 	Schemas   *schema.Cache
 	Hooks     *hookrun.Runner
 	Spill     Spill
+	Approver  Approver // asked for the calls of attended sessions
 
 	// Everything makes read-only calls durable before their effect, too (ledger durability "all").
 	Everything bool
@@ -48,6 +49,7 @@ type Pipeline struct {
 type Call struct {
 	Tenant, Session, Turn, ID string
 	Channels                  []string        // by whose policy in force now the call is judged: the session's, a worker's own
+	Attended                  bool            // somebody can answer an approval
 	Name                      string          // as the caller wrote it
 	Arguments                 json.RawMessage // as the caller wrote them
 	WritePaths                []string        // nil: not restricted
@@ -86,7 +88,7 @@ func (c Call) removed(id capability.ID) (capability.Epoch, bool) {
 // Run makes the call. resolved and refusal are what Resolve returned. Cancelling ctx with a cause that is a
 // *vakerr.Error makes that the refusal.
 func (p *Pipeline) Run(ctx context.Context, c Call, resolved turn.Target, refusal error, rec Recorder) Outcome {
-	r := run{Pipeline: p, call: c, target: resolved, rec: rec}
+	r := &run{Pipeline: p, call: c, target: resolved, rec: rec}
 	if refusal != nil {
 		return r.refuse(ctx, refusal)
 	}
@@ -102,6 +104,11 @@ type run struct {
 	call   Call
 	target turn.Target
 	rec    Recorder
+
+	consents map[consented]struct{} // what a person has said yes to
+	judged   *policy.Current        // by which the call was judged last
+	subjects []policy.Request       // on which it was
+	unasked  []policy.Request       // what an op found that has to be asked before it runs
 }
 
 // prepare goes through every stage that can refuse without an effect.
@@ -115,10 +122,10 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkArguments(); err != nil {
 		return err
 	}
-	if err := r.checkWritePath(); err != nil {
+	if err := r.checkWritePath(); err != nil { // before anybody is asked about what must not be written anyway
 		return err
 	}
-	if err := r.permit(); err != nil {
+	if err := r.permit(ctx); err != nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -132,6 +139,11 @@ func (r *run) authorize() error {
 	if refused != nil {
 		return refused
 	}
+	return r.authorizeIn(view)
+}
+
+// authorizeIn is authorize but for the revocations.
+func (r *run) authorizeIn(view *turn.View) error {
 	for _, name := range r.call.Channels {
 		if err := r.shownOn(view.Policy.Channel(name)); err != nil {
 			return err
@@ -230,17 +242,10 @@ func (r *run) checkArguments() error {
 	return r.Schemas.Get(r.target.Observed.InputSchema).Check(r.target.Server+"/"+r.target.ServerTool, arguments.Object("arguments"))
 }
 
-// permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts.
-func (r *run) permit() error {
-	decision, about := r.engine().DecideAll(r.requests(r.target))
-	if refused := decision.Refusal(about); refused != nil {
-		return refused
-	}
-	return nil
+// confined is the permission engine of a policy, confined as the turn is.
+func (r *run) confined(current *policy.Current) *policy.Engine {
+	return r.call.Admission.Confine(current.Engine)
 }
-
-// engine is the permission engine in force now, confined as the turn is.
-func (r *run) engine() *policy.Engine { return r.call.Admission.Confine(r.Gate.View().Policy.Engine) }
 
 // requests is a target as the permission engine is asked about it, one request a subject, paths relative to the
 // workspace. There is at least one.
@@ -305,9 +310,13 @@ func (r *run) refuse(ctx context.Context, err error) Outcome {
 	return out
 }
 
-// outcomeOf is what a call that ended with err is told. Who gave it up says why better than what broke off then.
+// outcomeOf is what a call that ended with err is told. Who gave it up says why better than what broke off then, but for a
+// person who did not answer within the caller's patience.
 func outcomeOf(ctx context.Context, err error) *vakerr.Error {
 	e := vakerr.From(err)
+	if e.Code == vakerr.ApprovalExpired {
+		return e
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		if given := canceled(cause); given.Code != e.Code {
 			return given

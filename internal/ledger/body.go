@@ -138,6 +138,47 @@ type WorkerOpened struct {
 	Worker SessionID `json:"worker"`
 }
 
+// ApprovalAsked is durable before a person can answer: what exactly is to be approved.
+type ApprovalAsked struct {
+	Turn          string        `json:"turn"`
+	Call          string        `json:"call"`
+	Approval      string        `json:"approval"`
+	Capability    capability.ID `json:"capability"`
+	Action        string        `json:"action"`         // what is asked for, as a rule would name it
+	Reason        string        `json:"reason"`         // why it is asked
+	Rule          string        `json:"rule,omitempty"` // that asked; empty: the mode or a hook did
+	WrittenDigest string        `json:"written_digest"` // of the arguments as the caller wrote them
+	InputDigest   string        `json:"input_digest"`   // of the arguments that would run: after a repair and the hooks
+	Policy        string        `json:"policy,omitempty"`
+	DeadlineMS    int64         `json:"deadline_ms"` // Unix time
+}
+
+// ApprovalOutcome is how an approval ended.
+type ApprovalOutcome string
+
+// The outcomes. Only Allowed and NotNeeded let a call go on.
+const (
+	ApprovalAllowed   ApprovalOutcome = "allowed"    // a person said yes
+	ApprovalRejected  ApprovalOutcome = "rejected"   // a person said no
+	ApprovalExpired   ApprovalOutcome = "expired"    // nobody answered in time, or before the daemon ended
+	ApprovalWithdrawn ApprovalOutcome = "withdrawn"  // the call was given up, or a revocation or the policy forbade it
+	ApprovalNotNeeded ApprovalOutcome = "not_needed" // the policy allows it meanwhile
+)
+
+// ApprovalSettled follows an ApprovalAsked of the same approval.
+type ApprovalSettled struct {
+	Turn      string          `json:"turn"`
+	Call      string          `json:"call"`
+	Approval  string          `json:"approval"`
+	Outcome   ApprovalOutcome `json:"outcome"`
+	Scope     string          `json:"scope,omitempty"` // of an allowed one: once, session or workspace
+	Rules     []string        `json:"rules,omitempty"` // what is allowed from now on, where the scope is wider than once
+	By        string          `json:"by,omitempty"`    // who answered, as the answer says
+	Reason    string          `json:"reason,omitempty"`
+	WaitedMS  int64           `json:"waited_ms"`
+	ErrorCode vakerr.Code     `json:"error_code,omitempty"` // what the call was refused with
+}
+
 // SessionPassivated ends an activation in order.
 type SessionPassivated struct {
 	Reason string `json:"reason,omitempty"`

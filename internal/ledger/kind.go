@@ -23,6 +23,8 @@ const (
 	KindHookRan           Kind = "hook_ran"
 	KindCommandExpanded   Kind = "command_expanded"
 	KindWorkerOpened      Kind = "worker_opened"
+	KindApprovalAsked     Kind = "approval_asked"
+	KindApprovalSettled   Kind = "approval_settled"
 	KindSessionPassivated Kind = "session_passivated"
 	KindSessionClosed     Kind = "session_closed"
 )
@@ -69,6 +71,12 @@ func (CommandExpanded) Kind() Kind { return KindCommandExpanded }
 // Kind of WorkerOpened.
 func (WorkerOpened) Kind() Kind { return KindWorkerOpened }
 
+// Kind of ApprovalAsked.
+func (ApprovalAsked) Kind() Kind { return KindApprovalAsked }
+
+// Kind of ApprovalSettled.
+func (ApprovalSettled) Kind() Kind { return KindApprovalSettled }
+
 // Kind of SessionPassivated.
 func (SessionPassivated) Kind() Kind { return KindSessionPassivated }
 
@@ -91,6 +99,8 @@ var decoders = map[Kind]func(json.RawMessage) (Body, error){
 	KindHookRan:           decodeAs[HookRan],
 	KindCommandExpanded:   decodeAs[CommandExpanded],
 	KindWorkerOpened:      decodeAs[WorkerOpened],
+	KindApprovalAsked:     decodeAs[ApprovalAsked],
+	KindApprovalSettled:   decodeAs[ApprovalSettled],
 	KindSessionPassivated: decodeAs[SessionPassivated],
 	KindSessionClosed:     decodeAs[SessionClosed],
 }

@@ -46,6 +46,13 @@ const (
 	HookFailed       Code = "hook_failed"
 	Unauthenticated  Code = "unauthenticated"
 
+	// Approvals: of a call whose approval did not come, and of an answer that cannot count.
+	ApprovalRejected      Code = "approval_rejected"
+	ApprovalExpired       Code = "approval_expired"
+	ApprovalConsumed      Code = "approval_consumed"
+	ApprovalInputMismatch Code = "approval_input_mismatch"
+	ApprovalNotFound      Code = "approval_not_found"
+
 	// Sessions and the ledger.
 	SessionNotFound   Code = "session_not_found"
 	SessionExists     Code = "session_exists"
@@ -113,6 +120,9 @@ var kindOf = map[Code]Kind{
 
 	PermissionDenied: KindDenied, ApprovalRequired: KindDenied, ChannelDenied: KindDenied, HookBlocked: KindDenied,
 	HookFailed: KindUnavailable, Unauthenticated: KindDenied,
+
+	ApprovalRejected: KindDenied, ApprovalExpired: KindDenied, ApprovalConsumed: KindConflict,
+	ApprovalInputMismatch: KindConflict, ApprovalNotFound: KindNotFound,
 
 	SessionNotFound: KindNotFound, SessionClosed: KindConflict, TurnNotFound: KindNotFound, TurnEnded: KindConflict,
 	TurnOpen: KindConflict, LedgerFenced: KindConflict, LedgerCorrupt: KindInternal, LedgerUnavailable: KindUnavailable,

@@ -31,6 +31,7 @@ func (l layer) peers() bool { return l == pure || l == services || l == outside 
 // rooms is the import map: each folder stands for itself and what is below it.
 var rooms = map[string]layer{
 	"capability":         pure,
+	"internal/approval":  pure,
 	"internal/backoff":   pure,
 	"internal/config":    pure,
 	"internal/declare":   pure,

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "freeport": freePort, "replace": replace,
+			"exits": exits, "freeport": freePort, "replace": replace, "approval": approval,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -88,6 +89,21 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	ts.Check(l.Close())
+}
+
+// approval NAME: sets a variable to the id of the only approval that the last output, a list as JSON, holds.
+func approval(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: approval NAME")
+	}
+	var list struct {
+		Approvals []struct{ ID string }
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	if len(list.Approvals) != 1 {
+		ts.Fatalf("%d approvals wait", len(list.Approvals))
+	}
+	ts.Setenv(args[0], list.Approvals[0].ID)
 }
 
 // replace FILE OLD NEW: replaces the first OLD, which must be there.

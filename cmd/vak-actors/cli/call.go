@@ -47,6 +47,7 @@ type callFlags struct {
 	channel    string
 	timeout    time.Duration
 	writePaths []string
+	attended   bool
 }
 
 func (a *app) call() *cobra.Command {
@@ -55,7 +56,8 @@ func (a *app) call() *cobra.Command {
 		Use:   "call NAME [JSON]",
 		Short: "Call one tool: one session, one turn, one dispatch",
 		Long: `Opens a session and a turn, calls one tool through the whole pipeline, ends both, and prints the result envelope as
-JSON. Arguments are a JSON object; - reads them from standard input. Exit code 0: the tool answered; 3: the call was
+JSON. Arguments are a JSON object; - reads them from standard input. With --attended a call that needs an approval is asked
+about at the terminal; another terminal may answer it with approvals answer. Without, such a call is refused. Exit code 0: the tool answered; 3: the call was
 refused, with the reason on stderr; 4: the tool ran and reports failure.`,
 		Example: `  vak-actors call read '{"path":"README.md"}'
   vak-actors call mcp '{"action":"call","server":"notes","tool":"note_list","arguments":{}}'
@@ -64,6 +66,9 @@ refused, with the reason on stderr; 4: the tool ran and reports failure.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.timeout < 0 {
 				return misused("write how long to wait, for instance 30s", "--timeout %s is in the past", f.timeout)
+			}
+			if f.attended && len(args) == 2 && args[1] == "-" {
+				return misused("give the arguments on the command line", "--attended reads answers from standard input, so arguments cannot come from there")
 			}
 			input, err := a.input(args)
 			if err != nil {
@@ -77,6 +82,7 @@ refused, with the reason on stderr; 4: the tool ran and reports failure.`,
 	flags.StringVar(&f.channel, "channel", "", "channel whose policy applies; default: api")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long to wait for the tool; default: its own limit")
 	writePaths(flags, &f.writePaths)
+	flags.BoolVar(&f.attended, "attended", false, "ask at the terminal where the call needs an approval")
 	return a.reaches(c)
 }
 
@@ -109,6 +115,7 @@ func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []by
 	defer l.close()
 	opened, err := api.Call(ctx, l.Session.OpenSession, &sessionv1.OpenSession{
 		Tenant: a.reach.tenant, SessionId: f.session, Channel: f.channel, WritePaths: f.writePaths,
+		Attended: f.attended,
 	})
 	if err != nil {
 		return err
@@ -122,14 +129,22 @@ func (a *app) callOnce(ctx context.Context, f callFlags, name string, input []by
 		return err
 	}
 	defer afterwards(ctx, l.Session.EndTurn, &sessionv1.EndTurn{Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId()})
-	result, err := api.Call(ctx, l.Session.Dispatch, &sessionv1.Dispatch{
+	dispatch := &sessionv1.Dispatch{
 		Tenant: a.reach.tenant, SessionId: id, TurnId: turn.GetTurnId(),
 		Name: name, ArgumentsJson: input, TimeoutMs: milliseconds(f.timeout),
-	})
+	}
+	result, err := a.dispatch(ctx, l, f.attended, dispatch)
 	if err != nil {
 		return err
 	}
 	return a.printEnvelope(id, turn.GetTurnId(), result)
+}
+
+func (a *app) dispatch(ctx context.Context, l *link, attended bool, m *sessionv1.Dispatch) (*sessionv1.DispatchResult, error) {
+	if attended {
+		return a.attend(ctx, l, m)
+	}
+	return api.Call(ctx, l.Session.Dispatch, m)
 }
 
 // milliseconds rounds up: less than one is not the tool's own limit, which 0 stands for.

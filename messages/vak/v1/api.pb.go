@@ -10,6 +10,7 @@
 package vakv1
 
 import (
+	v14 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
 	v13 "github.com/vak-actors/vak-actors/messages/vak/ledger/v1"
 	v12 "github.com/vak-actors/vak-actors/messages/vak/pool/v1"
 	v11 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
@@ -31,7 +32,7 @@ var File_vak_v1_api_proto protoreflect.FileDescriptor
 
 const file_vak_v1_api_proto_rawDesc = "" +
 	"\n" +
-	"\x10vak/v1/api.proto\x12\x06vak.v1\x1a\x1avak/ledger/v1/ledger.proto\x1a\x16vak/pool/v1/pool.proto\x1a\x1evak/registry/v1/registry.proto\x1a\x1cvak/session/v1/session.proto2\xea\x04\n" +
+	"\x10vak/v1/api.proto\x12\x06vak.v1\x1a\x1evak/approval/v1/approval.proto\x1a\x1avak/ledger/v1/ledger.proto\x1a\x16vak/pool/v1/pool.proto\x1a\x1evak/registry/v1/registry.proto\x1a\x1cvak/session/v1/session.proto2\xea\x04\n" +
 	"\x0eSessionService\x12M\n" +
 	"\vOpenSession\x12\x1b.vak.session.v1.OpenSession\x1a!.vak.session.v1.OpenSessionResult\x12G\n" +
 	"\tBeginTurn\x12\x19.vak.session.v1.BeginTurn\x1a\x1f.vak.session.v1.BeginTurnResult\x12D\n" +
@@ -57,47 +58,57 @@ const file_vak_v1_api_proto_rawDesc = "" +
 	"\rLedgerService\x12H\n" +
 	"\n" +
 	"ReadLedger\x12\x19.vak.ledger.v1.ReadLedger\x1a\x1f.vak.ledger.v1.ReadLedgerResult\x12N\n" +
-	"\fVerifyLedger\x12\x1b.vak.ledger.v1.VerifyLedger\x1a!.vak.ledger.v1.VerifyLedgerResultB8Z6github.com/vak-actors/vak-actors/messages/vak/v1;vakv1b\x06proto3"
+	"\fVerifyLedger\x12\x1b.vak.ledger.v1.VerifyLedger\x1a!.vak.ledger.v1.VerifyLedgerResult2\x93\x02\n" +
+	"\x0fApprovalService\x12U\n" +
+	"\rListApprovals\x12\x1e.vak.approval.v1.ListApprovals\x1a$.vak.approval.v1.ListApprovalsResult\x12O\n" +
+	"\vGetApproval\x12\x1c.vak.approval.v1.GetApproval\x1a\".vak.approval.v1.GetApprovalResult\x12X\n" +
+	"\x0eAnswerApproval\x12\x1f.vak.approval.v1.AnswerApproval\x1a%.vak.approval.v1.AnswerApprovalResultB8Z6github.com/vak-actors/vak-actors/messages/vak/v1;vakv1b\x06proto3"
 
 var file_vak_v1_api_proto_goTypes = []any{
-	(*v1.OpenSession)(nil),          // 0: vak.session.v1.OpenSession
-	(*v1.BeginTurn)(nil),            // 1: vak.session.v1.BeginTurn
-	(*v1.Dispatch)(nil),             // 2: vak.session.v1.Dispatch
-	(*v1.EndTurn)(nil),              // 3: vak.session.v1.EndTurn
-	(*v1.CloseSession)(nil),         // 4: vak.session.v1.CloseSession
-	(*v1.GetSession)(nil),           // 5: vak.session.v1.GetSession
-	(*v1.ListSessions)(nil),         // 6: vak.session.v1.ListSessions
-	(*v1.ListTools)(nil),            // 7: vak.session.v1.ListTools
-	(*v11.GetReport)(nil),           // 8: vak.registry.v1.GetReport
-	(*v11.Revoke)(nil),              // 9: vak.registry.v1.Revoke
-	(*v11.Restore)(nil),             // 10: vak.registry.v1.Restore
-	(*v11.Reload)(nil),              // 11: vak.registry.v1.Reload
-	(*v11.Find)(nil),                // 12: vak.registry.v1.Find
-	(*v12.ListServers)(nil),         // 13: vak.pool.v1.ListServers
-	(*v12.ProbeServer)(nil),         // 14: vak.pool.v1.ProbeServer
-	(*v12.StopServer)(nil),          // 15: vak.pool.v1.StopServer
-	(*v12.GetServerLogs)(nil),       // 16: vak.pool.v1.GetServerLogs
-	(*v13.ReadLedger)(nil),          // 17: vak.ledger.v1.ReadLedger
-	(*v13.VerifyLedger)(nil),        // 18: vak.ledger.v1.VerifyLedger
-	(*v1.OpenSessionResult)(nil),    // 19: vak.session.v1.OpenSessionResult
-	(*v1.BeginTurnResult)(nil),      // 20: vak.session.v1.BeginTurnResult
-	(*v1.DispatchResult)(nil),       // 21: vak.session.v1.DispatchResult
-	(*v1.EndTurnResult)(nil),        // 22: vak.session.v1.EndTurnResult
-	(*v1.CloseSessionResult)(nil),   // 23: vak.session.v1.CloseSessionResult
-	(*v1.GetSessionResult)(nil),     // 24: vak.session.v1.GetSessionResult
-	(*v1.ListSessionsResult)(nil),   // 25: vak.session.v1.ListSessionsResult
-	(*v1.ListToolsResult)(nil),      // 26: vak.session.v1.ListToolsResult
-	(*v11.GetReportResult)(nil),     // 27: vak.registry.v1.GetReportResult
-	(*v11.RevokeResult)(nil),        // 28: vak.registry.v1.RevokeResult
-	(*v11.RestoreResult)(nil),       // 29: vak.registry.v1.RestoreResult
-	(*v11.ReloadResult)(nil),        // 30: vak.registry.v1.ReloadResult
-	(*v11.FindResult)(nil),          // 31: vak.registry.v1.FindResult
-	(*v12.ListServersResult)(nil),   // 32: vak.pool.v1.ListServersResult
-	(*v12.ProbeServerResult)(nil),   // 33: vak.pool.v1.ProbeServerResult
-	(*v12.StopServerResult)(nil),    // 34: vak.pool.v1.StopServerResult
-	(*v12.GetServerLogsResult)(nil), // 35: vak.pool.v1.GetServerLogsResult
-	(*v13.ReadLedgerResult)(nil),    // 36: vak.ledger.v1.ReadLedgerResult
-	(*v13.VerifyLedgerResult)(nil),  // 37: vak.ledger.v1.VerifyLedgerResult
+	(*v1.OpenSession)(nil),           // 0: vak.session.v1.OpenSession
+	(*v1.BeginTurn)(nil),             // 1: vak.session.v1.BeginTurn
+	(*v1.Dispatch)(nil),              // 2: vak.session.v1.Dispatch
+	(*v1.EndTurn)(nil),               // 3: vak.session.v1.EndTurn
+	(*v1.CloseSession)(nil),          // 4: vak.session.v1.CloseSession
+	(*v1.GetSession)(nil),            // 5: vak.session.v1.GetSession
+	(*v1.ListSessions)(nil),          // 6: vak.session.v1.ListSessions
+	(*v1.ListTools)(nil),             // 7: vak.session.v1.ListTools
+	(*v11.GetReport)(nil),            // 8: vak.registry.v1.GetReport
+	(*v11.Revoke)(nil),               // 9: vak.registry.v1.Revoke
+	(*v11.Restore)(nil),              // 10: vak.registry.v1.Restore
+	(*v11.Reload)(nil),               // 11: vak.registry.v1.Reload
+	(*v11.Find)(nil),                 // 12: vak.registry.v1.Find
+	(*v12.ListServers)(nil),          // 13: vak.pool.v1.ListServers
+	(*v12.ProbeServer)(nil),          // 14: vak.pool.v1.ProbeServer
+	(*v12.StopServer)(nil),           // 15: vak.pool.v1.StopServer
+	(*v12.GetServerLogs)(nil),        // 16: vak.pool.v1.GetServerLogs
+	(*v13.ReadLedger)(nil),           // 17: vak.ledger.v1.ReadLedger
+	(*v13.VerifyLedger)(nil),         // 18: vak.ledger.v1.VerifyLedger
+	(*v14.ListApprovals)(nil),        // 19: vak.approval.v1.ListApprovals
+	(*v14.GetApproval)(nil),          // 20: vak.approval.v1.GetApproval
+	(*v14.AnswerApproval)(nil),       // 21: vak.approval.v1.AnswerApproval
+	(*v1.OpenSessionResult)(nil),     // 22: vak.session.v1.OpenSessionResult
+	(*v1.BeginTurnResult)(nil),       // 23: vak.session.v1.BeginTurnResult
+	(*v1.DispatchResult)(nil),        // 24: vak.session.v1.DispatchResult
+	(*v1.EndTurnResult)(nil),         // 25: vak.session.v1.EndTurnResult
+	(*v1.CloseSessionResult)(nil),    // 26: vak.session.v1.CloseSessionResult
+	(*v1.GetSessionResult)(nil),      // 27: vak.session.v1.GetSessionResult
+	(*v1.ListSessionsResult)(nil),    // 28: vak.session.v1.ListSessionsResult
+	(*v1.ListToolsResult)(nil),       // 29: vak.session.v1.ListToolsResult
+	(*v11.GetReportResult)(nil),      // 30: vak.registry.v1.GetReportResult
+	(*v11.RevokeResult)(nil),         // 31: vak.registry.v1.RevokeResult
+	(*v11.RestoreResult)(nil),        // 32: vak.registry.v1.RestoreResult
+	(*v11.ReloadResult)(nil),         // 33: vak.registry.v1.ReloadResult
+	(*v11.FindResult)(nil),           // 34: vak.registry.v1.FindResult
+	(*v12.ListServersResult)(nil),    // 35: vak.pool.v1.ListServersResult
+	(*v12.ProbeServerResult)(nil),    // 36: vak.pool.v1.ProbeServerResult
+	(*v12.StopServerResult)(nil),     // 37: vak.pool.v1.StopServerResult
+	(*v12.GetServerLogsResult)(nil),  // 38: vak.pool.v1.GetServerLogsResult
+	(*v13.ReadLedgerResult)(nil),     // 39: vak.ledger.v1.ReadLedgerResult
+	(*v13.VerifyLedgerResult)(nil),   // 40: vak.ledger.v1.VerifyLedgerResult
+	(*v14.ListApprovalsResult)(nil),  // 41: vak.approval.v1.ListApprovalsResult
+	(*v14.GetApprovalResult)(nil),    // 42: vak.approval.v1.GetApprovalResult
+	(*v14.AnswerApprovalResult)(nil), // 43: vak.approval.v1.AnswerApprovalResult
 }
 var file_vak_v1_api_proto_depIdxs = []int32{
 	0,  // 0: vak.v1.SessionService.OpenSession:input_type -> vak.session.v1.OpenSession
@@ -119,27 +130,33 @@ var file_vak_v1_api_proto_depIdxs = []int32{
 	16, // 16: vak.v1.ServerService.GetServerLogs:input_type -> vak.pool.v1.GetServerLogs
 	17, // 17: vak.v1.LedgerService.ReadLedger:input_type -> vak.ledger.v1.ReadLedger
 	18, // 18: vak.v1.LedgerService.VerifyLedger:input_type -> vak.ledger.v1.VerifyLedger
-	19, // 19: vak.v1.SessionService.OpenSession:output_type -> vak.session.v1.OpenSessionResult
-	20, // 20: vak.v1.SessionService.BeginTurn:output_type -> vak.session.v1.BeginTurnResult
-	21, // 21: vak.v1.SessionService.Dispatch:output_type -> vak.session.v1.DispatchResult
-	22, // 22: vak.v1.SessionService.EndTurn:output_type -> vak.session.v1.EndTurnResult
-	23, // 23: vak.v1.SessionService.CloseSession:output_type -> vak.session.v1.CloseSessionResult
-	24, // 24: vak.v1.SessionService.GetSession:output_type -> vak.session.v1.GetSessionResult
-	25, // 25: vak.v1.SessionService.ListSessions:output_type -> vak.session.v1.ListSessionsResult
-	26, // 26: vak.v1.SessionService.ListTools:output_type -> vak.session.v1.ListToolsResult
-	27, // 27: vak.v1.RegistryService.GetReport:output_type -> vak.registry.v1.GetReportResult
-	28, // 28: vak.v1.RegistryService.Revoke:output_type -> vak.registry.v1.RevokeResult
-	29, // 29: vak.v1.RegistryService.Restore:output_type -> vak.registry.v1.RestoreResult
-	30, // 30: vak.v1.RegistryService.Reload:output_type -> vak.registry.v1.ReloadResult
-	31, // 31: vak.v1.RegistryService.Find:output_type -> vak.registry.v1.FindResult
-	32, // 32: vak.v1.ServerService.ListServers:output_type -> vak.pool.v1.ListServersResult
-	33, // 33: vak.v1.ServerService.ProbeServer:output_type -> vak.pool.v1.ProbeServerResult
-	34, // 34: vak.v1.ServerService.StopServer:output_type -> vak.pool.v1.StopServerResult
-	35, // 35: vak.v1.ServerService.GetServerLogs:output_type -> vak.pool.v1.GetServerLogsResult
-	36, // 36: vak.v1.LedgerService.ReadLedger:output_type -> vak.ledger.v1.ReadLedgerResult
-	37, // 37: vak.v1.LedgerService.VerifyLedger:output_type -> vak.ledger.v1.VerifyLedgerResult
-	19, // [19:38] is the sub-list for method output_type
-	0,  // [0:19] is the sub-list for method input_type
+	19, // 19: vak.v1.ApprovalService.ListApprovals:input_type -> vak.approval.v1.ListApprovals
+	20, // 20: vak.v1.ApprovalService.GetApproval:input_type -> vak.approval.v1.GetApproval
+	21, // 21: vak.v1.ApprovalService.AnswerApproval:input_type -> vak.approval.v1.AnswerApproval
+	22, // 22: vak.v1.SessionService.OpenSession:output_type -> vak.session.v1.OpenSessionResult
+	23, // 23: vak.v1.SessionService.BeginTurn:output_type -> vak.session.v1.BeginTurnResult
+	24, // 24: vak.v1.SessionService.Dispatch:output_type -> vak.session.v1.DispatchResult
+	25, // 25: vak.v1.SessionService.EndTurn:output_type -> vak.session.v1.EndTurnResult
+	26, // 26: vak.v1.SessionService.CloseSession:output_type -> vak.session.v1.CloseSessionResult
+	27, // 27: vak.v1.SessionService.GetSession:output_type -> vak.session.v1.GetSessionResult
+	28, // 28: vak.v1.SessionService.ListSessions:output_type -> vak.session.v1.ListSessionsResult
+	29, // 29: vak.v1.SessionService.ListTools:output_type -> vak.session.v1.ListToolsResult
+	30, // 30: vak.v1.RegistryService.GetReport:output_type -> vak.registry.v1.GetReportResult
+	31, // 31: vak.v1.RegistryService.Revoke:output_type -> vak.registry.v1.RevokeResult
+	32, // 32: vak.v1.RegistryService.Restore:output_type -> vak.registry.v1.RestoreResult
+	33, // 33: vak.v1.RegistryService.Reload:output_type -> vak.registry.v1.ReloadResult
+	34, // 34: vak.v1.RegistryService.Find:output_type -> vak.registry.v1.FindResult
+	35, // 35: vak.v1.ServerService.ListServers:output_type -> vak.pool.v1.ListServersResult
+	36, // 36: vak.v1.ServerService.ProbeServer:output_type -> vak.pool.v1.ProbeServerResult
+	37, // 37: vak.v1.ServerService.StopServer:output_type -> vak.pool.v1.StopServerResult
+	38, // 38: vak.v1.ServerService.GetServerLogs:output_type -> vak.pool.v1.GetServerLogsResult
+	39, // 39: vak.v1.LedgerService.ReadLedger:output_type -> vak.ledger.v1.ReadLedgerResult
+	40, // 40: vak.v1.LedgerService.VerifyLedger:output_type -> vak.ledger.v1.VerifyLedgerResult
+	41, // 41: vak.v1.ApprovalService.ListApprovals:output_type -> vak.approval.v1.ListApprovalsResult
+	42, // 42: vak.v1.ApprovalService.GetApproval:output_type -> vak.approval.v1.GetApprovalResult
+	43, // 43: vak.v1.ApprovalService.AnswerApproval:output_type -> vak.approval.v1.AnswerApprovalResult
+	22, // [22:44] is the sub-list for method output_type
+	0,  // [0:22] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -158,7 +175,7 @@ func file_vak_v1_api_proto_init() {
 			NumEnums:      0,
 			NumMessages:   0,
 			NumExtensions: 0,
-			NumServices:   4,
+			NumServices:   5,
 		},
 		GoTypes:           file_vak_v1_api_proto_goTypes,
 		DependencyIndexes: file_vak_v1_api_proto_depIdxs,

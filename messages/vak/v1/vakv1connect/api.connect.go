@@ -10,6 +10,7 @@ import (
 	connect "connectrpc.com/connect"
 	context "context"
 	errors "errors"
+	v15 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
 	v14 "github.com/vak-actors/vak-actors/messages/vak/ledger/v1"
 	v13 "github.com/vak-actors/vak-actors/messages/vak/pool/v1"
 	v12 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
@@ -35,6 +36,8 @@ const (
 	ServerServiceName = "vak.v1.ServerService"
 	// LedgerServiceName is the fully-qualified name of the LedgerService service.
 	LedgerServiceName = "vak.v1.LedgerService"
+	// ApprovalServiceName is the fully-qualified name of the ApprovalService service.
+	ApprovalServiceName = "vak.v1.ApprovalService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -96,6 +99,15 @@ const (
 	// LedgerServiceVerifyLedgerProcedure is the fully-qualified name of the LedgerService's
 	// VerifyLedger RPC.
 	LedgerServiceVerifyLedgerProcedure = "/vak.v1.LedgerService/VerifyLedger"
+	// ApprovalServiceListApprovalsProcedure is the fully-qualified name of the ApprovalService's
+	// ListApprovals RPC.
+	ApprovalServiceListApprovalsProcedure = "/vak.v1.ApprovalService/ListApprovals"
+	// ApprovalServiceGetApprovalProcedure is the fully-qualified name of the ApprovalService's
+	// GetApproval RPC.
+	ApprovalServiceGetApprovalProcedure = "/vak.v1.ApprovalService/GetApproval"
+	// ApprovalServiceAnswerApprovalProcedure is the fully-qualified name of the ApprovalService's
+	// AnswerApproval RPC.
+	ApprovalServiceAnswerApprovalProcedure = "/vak.v1.ApprovalService/AnswerApproval"
 )
 
 // SessionServiceClient is a client for the vak.v1.SessionService service.
@@ -804,4 +816,132 @@ func (UnimplementedLedgerServiceHandler) ReadLedger(context.Context, *connect.Re
 
 func (UnimplementedLedgerServiceHandler) VerifyLedger(context.Context, *connect.Request[v14.VerifyLedger]) (*connect.Response[v14.VerifyLedgerResult], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.LedgerService.VerifyLedger is not implemented"))
+}
+
+// ApprovalServiceClient is a client for the vak.v1.ApprovalService service.
+type ApprovalServiceClient interface {
+	// ListApprovals lists what waits; it may wait for news.
+	ListApprovals(context.Context, *connect.Request[v15.ListApprovals]) (*connect.Response[v15.ListApprovalsResult], error)
+	// GetApproval shows one approval.
+	GetApproval(context.Context, *connect.Request[v15.GetApproval]) (*connect.Response[v15.GetApprovalResult], error)
+	// AnswerApproval answers one approval.
+	AnswerApproval(context.Context, *connect.Request[v15.AnswerApproval]) (*connect.Response[v15.AnswerApprovalResult], error)
+}
+
+// NewApprovalServiceClient constructs a client for the vak.v1.ApprovalService service. By default,
+// it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and
+// sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC()
+// or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewApprovalServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ApprovalServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	approvalServiceMethods := v11.File_vak_v1_api_proto.Services().ByName("ApprovalService").Methods()
+	return &approvalServiceClient{
+		listApprovals: connect.NewClient[v15.ListApprovals, v15.ListApprovalsResult](
+			httpClient,
+			baseURL+ApprovalServiceListApprovalsProcedure,
+			connect.WithSchema(approvalServiceMethods.ByName("ListApprovals")),
+			connect.WithClientOptions(opts...),
+		),
+		getApproval: connect.NewClient[v15.GetApproval, v15.GetApprovalResult](
+			httpClient,
+			baseURL+ApprovalServiceGetApprovalProcedure,
+			connect.WithSchema(approvalServiceMethods.ByName("GetApproval")),
+			connect.WithClientOptions(opts...),
+		),
+		answerApproval: connect.NewClient[v15.AnswerApproval, v15.AnswerApprovalResult](
+			httpClient,
+			baseURL+ApprovalServiceAnswerApprovalProcedure,
+			connect.WithSchema(approvalServiceMethods.ByName("AnswerApproval")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// approvalServiceClient implements ApprovalServiceClient.
+type approvalServiceClient struct {
+	listApprovals  *connect.Client[v15.ListApprovals, v15.ListApprovalsResult]
+	getApproval    *connect.Client[v15.GetApproval, v15.GetApprovalResult]
+	answerApproval *connect.Client[v15.AnswerApproval, v15.AnswerApprovalResult]
+}
+
+// ListApprovals calls vak.v1.ApprovalService.ListApprovals.
+func (c *approvalServiceClient) ListApprovals(ctx context.Context, req *connect.Request[v15.ListApprovals]) (*connect.Response[v15.ListApprovalsResult], error) {
+	return c.listApprovals.CallUnary(ctx, req)
+}
+
+// GetApproval calls vak.v1.ApprovalService.GetApproval.
+func (c *approvalServiceClient) GetApproval(ctx context.Context, req *connect.Request[v15.GetApproval]) (*connect.Response[v15.GetApprovalResult], error) {
+	return c.getApproval.CallUnary(ctx, req)
+}
+
+// AnswerApproval calls vak.v1.ApprovalService.AnswerApproval.
+func (c *approvalServiceClient) AnswerApproval(ctx context.Context, req *connect.Request[v15.AnswerApproval]) (*connect.Response[v15.AnswerApprovalResult], error) {
+	return c.answerApproval.CallUnary(ctx, req)
+}
+
+// ApprovalServiceHandler is an implementation of the vak.v1.ApprovalService service.
+type ApprovalServiceHandler interface {
+	// ListApprovals lists what waits; it may wait for news.
+	ListApprovals(context.Context, *connect.Request[v15.ListApprovals]) (*connect.Response[v15.ListApprovalsResult], error)
+	// GetApproval shows one approval.
+	GetApproval(context.Context, *connect.Request[v15.GetApproval]) (*connect.Response[v15.GetApprovalResult], error)
+	// AnswerApproval answers one approval.
+	AnswerApproval(context.Context, *connect.Request[v15.AnswerApproval]) (*connect.Response[v15.AnswerApprovalResult], error)
+}
+
+// NewApprovalServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewApprovalServiceHandler(svc ApprovalServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	approvalServiceMethods := v11.File_vak_v1_api_proto.Services().ByName("ApprovalService").Methods()
+	approvalServiceListApprovalsHandler := connect.NewUnaryHandler(
+		ApprovalServiceListApprovalsProcedure,
+		svc.ListApprovals,
+		connect.WithSchema(approvalServiceMethods.ByName("ListApprovals")),
+		connect.WithHandlerOptions(opts...),
+	)
+	approvalServiceGetApprovalHandler := connect.NewUnaryHandler(
+		ApprovalServiceGetApprovalProcedure,
+		svc.GetApproval,
+		connect.WithSchema(approvalServiceMethods.ByName("GetApproval")),
+		connect.WithHandlerOptions(opts...),
+	)
+	approvalServiceAnswerApprovalHandler := connect.NewUnaryHandler(
+		ApprovalServiceAnswerApprovalProcedure,
+		svc.AnswerApproval,
+		connect.WithSchema(approvalServiceMethods.ByName("AnswerApproval")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/vak.v1.ApprovalService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case ApprovalServiceListApprovalsProcedure:
+			approvalServiceListApprovalsHandler.ServeHTTP(w, r)
+		case ApprovalServiceGetApprovalProcedure:
+			approvalServiceGetApprovalHandler.ServeHTTP(w, r)
+		case ApprovalServiceAnswerApprovalProcedure:
+			approvalServiceAnswerApprovalHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedApprovalServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedApprovalServiceHandler struct{}
+
+func (UnimplementedApprovalServiceHandler) ListApprovals(context.Context, *connect.Request[v15.ListApprovals]) (*connect.Response[v15.ListApprovalsResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.ApprovalService.ListApprovals is not implemented"))
+}
+
+func (UnimplementedApprovalServiceHandler) GetApproval(context.Context, *connect.Request[v15.GetApproval]) (*connect.Response[v15.GetApprovalResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.ApprovalService.GetApproval is not implemented"))
+}
+
+func (UnimplementedApprovalServiceHandler) AnswerApproval(context.Context, *connect.Request[v15.AnswerApproval]) (*connect.Response[v15.AnswerApprovalResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.ApprovalService.AnswerApproval is not implemented"))
 }

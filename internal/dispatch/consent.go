@@ -1,0 +1,190 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/approval"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// Approver puts questions before people. Its methods are called from the goroutines of calls.
+type Approver interface {
+	// NewID names a question.
+	NewID() string
+
+	// Approve waits until the question is settled or ctx ends. An error means that nobody was asked, or that the call was
+	// given up; a Settlement tells whether the call may go on. judge says what the policy in force thinks of the call; it is
+	// called whenever that may have changed.
+	Approve(ctx context.Context, q approval.Request, deadline time.Time, judge func() approval.Verdict) (approval.Settlement, error)
+}
+
+// consented is what a person has said yes to: the request without what its tool declares of itself.
+type consented struct {
+	tool, server, serverTool, subject string
+	kind                              policy.SubjectKind
+}
+
+func consentTo(r policy.Request) consented {
+	return consented{r.Tool, r.Server, r.ServerTool, r.Subject, r.Kind}
+}
+
+// decide is the word of the policy in force on requests, once what a person has said yes to is taken as allowed.
+func (r *run) decide(current *policy.Current, requests []policy.Request) (policy.Decision, policy.Request) {
+	engine := r.confined(current)
+	decision, about := engine.DecideAll(requests)
+	if decision.Effect != policy.Ask {
+		return decision, about
+	}
+	for _, req := range requests {
+		if _, yes := r.consents[consentTo(req)]; yes {
+			continue
+		}
+		if d := engine.Decide(req); d.Effect == policy.Ask {
+			return d, req
+		}
+	}
+	return policy.Decision{Effect: policy.Allow, Reason: "a person allowed it"}, about
+}
+
+// permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts. Where
+// it asks, a person is asked, if one is there.
+func (r *run) permit(ctx context.Context) error { return r.obtain(ctx, r.requests(r.target)) }
+
+// obtain returns when every one of the requests may run by the policy in force, or why they must not. After a person said
+// yes the gate and the policy are asked again: what was forbidden meanwhile stays forbidden.
+func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
+	for {
+		current := r.Gate.View().Policy
+		decision, about := r.decide(current, requests)
+		if decision.Effect != policy.Ask || !r.call.Attended {
+			r.judge(current, requests)
+			return refusal(decision, about)
+		}
+		if err := r.ask(ctx, current, decision, about, requests); err != nil {
+			return err
+		}
+		if err := r.authorize(); err != nil {
+			return err
+		}
+	}
+}
+
+// judge notes by which policy the call was judged last, and on what.
+func (r *run) judge(current *policy.Current, requests []policy.Request) {
+	r.judged = current
+	if r.subjects == nil {
+		r.subjects = requests
+		return
+	}
+	for _, req := range requests {
+		if !slices.Contains(r.subjects, req) {
+			r.subjects = append(slices.Clip(r.subjects), req)
+		}
+	}
+}
+
+// recheck judges a call again that waits inside of its op, where it must not wait for a person: what has to be asked is
+// left in unasked, and the op, which has had no effect yet, runs again once it is answered.
+func (r *run) recheck(current *policy.Current, requests []policy.Request) error {
+	decision, about := r.decide(current, requests)
+	r.judge(current, requests)
+	if decision.Effect == policy.Ask && r.call.Attended {
+		r.unasked = requests
+	}
+	return refusal(decision, about)
+}
+
+// refusal is the error of a decision, as a plain error: nil for Allow.
+func refusal(d policy.Decision, about policy.Request) error {
+	if refused := d.Refusal(about); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// ask puts the call before a person and returns nil when it may go on. Both the question and its end are on the ledger.
+func (r *run) ask(ctx context.Context, current *policy.Current, d policy.Decision, about policy.Request, requests []policy.Request) error {
+	begun := time.Now()
+	q, deadline := r.question(ctx, begun, current, d, about)
+	if err := r.rec.Record(ctx, ledger.ApprovalAsked{
+		Turn: q.Turn, Call: q.Call, Approval: q.ID, Capability: q.Capability, Action: q.Action, Reason: q.Reason, Rule: q.Rule,
+		WrittenDigest: q.WrittenDigest, InputDigest: q.InputDigest, Policy: q.Policy, DeadlineMS: deadline.UnixMilli(),
+	}, true); err != nil {
+		return err
+	}
+	s, err := r.Approver.Approve(ctx, q, deadline, func() approval.Verdict { return r.verdict(requests) })
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		s = approval.Settlement{Outcome: ledger.ApprovalExpired, Err: approval.Unanswered(q.Action, time.Since(begun))}
+	case err != nil:
+		s = approval.Settlement{Outcome: ledger.ApprovalWithdrawn, Err: outcomeOf(ctx, err)}
+	case s.InputDigest != q.InputDigest:
+		s.Err = vakerr.New(vakerr.ApprovalInputMismatch, "the approval is about another input than the one that would run")
+	}
+	if err := r.rec.Record(context.WithoutCancel(ctx), settled(q, s, time.Since(begun)), false); err != nil {
+		return err
+	}
+	if s.Err != nil {
+		return s.Err
+	}
+	if s.Outcome == ledger.ApprovalAllowed {
+		if r.consents == nil {
+			r.consents = make(map[consented]struct{}, len(requests))
+		}
+		for _, req := range requests {
+			r.consents[consentTo(req)] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// question is what a person is shown, and until when an answer counts: the approval's own limit, or the caller's patience.
+func (r *run) question(ctx context.Context, now time.Time, current *policy.Current, d policy.Decision, about policy.Request) (approval.Request, time.Time) {
+	wait := current.ApprovalTimeout
+	if wait <= 0 {
+		wait = approval.DefaultTimeout
+	}
+	deadline := now.Add(wait)
+	if patience, limited := ctx.Deadline(); limited && patience.Before(deadline) {
+		deadline = patience
+	}
+	return approval.Request{
+		ID: r.Approver.NewID(), Session: r.call.Session, Turn: r.call.Turn, Call: r.call.ID, Channel: r.call.Channels[0],
+		Capability: r.subject(), Action: about.Rule(), Reason: d.Reason, Rule: d.Rule, Arguments: r.target.Arguments,
+		WrittenDigest: capability.ContentDigest(r.call.Arguments), InputDigest: capability.ContentDigest(r.target.Arguments),
+		Policy: current.Revision,
+	}, deadline
+}
+
+// verdict is what the policy in force says of a call that waits for a person. The approver calls it from its own goroutine
+// while the call's waits.
+func (r *run) verdict(requests []policy.Request) approval.Verdict {
+	if err := r.authorize(); err != nil {
+		return approval.Verdict{Refusal: vakerr.From(err)}
+	}
+	switch decision, about := r.decide(r.Gate.View().Policy, requests); decision.Effect {
+	case policy.Allow:
+		return approval.Verdict{}
+	case policy.Ask:
+		return approval.Verdict{Asks: true}
+	default:
+		return approval.Verdict{Refusal: decision.Refusal(about)}
+	}
+}
+
+func settled(q approval.Request, s approval.Settlement, waited time.Duration) ledger.ApprovalSettled {
+	body := ledger.ApprovalSettled{
+		Turn: q.Turn, Call: q.Call, Approval: q.ID, Outcome: s.Outcome, Scope: string(s.Scope), Rules: s.Rules, By: s.By,
+		Reason: s.Reason, WaitedMS: waited.Milliseconds(),
+	}
+	if s.Err != nil {
+		body.ErrorCode = s.Err.Code
+	}
+	return body
+}

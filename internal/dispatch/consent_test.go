@@ -1,0 +1,285 @@
+package dispatch
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/approval"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+// person answers the questions of a shop's calls.
+type person struct {
+	asked  []approval.Request
+	until  time.Duration // the last question's time
+	says   func(q approval.Request) approval.Settlement
+	before func() // happens while the last question waits
+	judged approval.Verdict
+	err    error
+}
+
+func (p *person) NewID() string { return "ask" }
+
+func (p *person) Approve(_ context.Context, q approval.Request, deadline time.Time, judge func() approval.Verdict) (approval.Settlement, error) {
+	p.asked = append(p.asked, q)
+	p.until = time.Until(deadline)
+	if p.before != nil {
+		p.before()
+	}
+	p.judged = judge()
+	if p.err != nil {
+		return approval.Settlement{}, p.err
+	}
+	if p.says != nil {
+		return p.says(q), nil
+	}
+	return approval.Settlement{Outcome: ledger.ApprovalAllowed, Scope: approval.Once, By: "ann", InputDigest: q.InputDigest}, nil
+}
+
+// attended is a shop whose mode asks about everything that writes, with a person at hand.
+func attended(t *testing.T) (*shop, *person, Call) {
+	s, p := newShop(t), &person{}
+	s.rules.Mode = "workspace-write"
+	s.rules.Ask = []string{"do"}
+	s.Approver = p
+	return s, p, s.beginAs(true)
+}
+
+func bodiesOf[B ledger.Body](s *shop) (all []B) {
+	for _, n := range s.notes {
+		if b, ok := n.body.(B); ok {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// V158, V162: what asks runs after a yes, once, and the record tells what was asked about exactly and who answered, before
+// the call is recorded as started.
+func TestApprovedRunsOnce(t *testing.T) {
+	s, p, c := attended(t)
+	out := s.call(t.Context(), c, "do", ` {"path":"sub/a","n":1}`)
+	if out.Refusal != nil || s.effects() != `{"path":"sub/a","n":1}` || len(p.asked) != 1 {
+		t.Fatalf("%+v, effects %q, asked %d times", out, s.effects(), len(p.asked))
+	}
+	q := p.asked[0]
+	if q.Action != "do(sub/a)" || q.Rule != "do" || q.Reason == "" || q.Session != "s" || q.Turn != "t1" || q.Call != "c1" ||
+		q.Capability != idOf("tool:do") || string(q.Arguments) != `{"path":"sub/a","n":1}` ||
+		q.InputDigest != capability.ContentDigest(q.Arguments) || q.WrittenDigest == q.InputDigest {
+		t.Errorf("asked: %+v", q)
+	}
+	if p.until > approval.DefaultTimeout || p.until < approval.DefaultTimeout-time.Minute {
+		t.Errorf("an answer counts for %v", p.until)
+	}
+	asked, settled, started := bodiesOf[ledger.ApprovalAsked](s), bodiesOf[ledger.ApprovalSettled](s), bodiesOf[ledger.CallStarted](s)
+	if len(asked) != 1 || len(settled) != 1 || len(started) != 1 {
+		t.Fatalf("recorded: %+v", s.notes)
+	}
+	if !s.notes[0].durable || s.notes[0].body != ledger.Body(asked[0]) {
+		t.Error("the question is not durable before somebody can answer it")
+	}
+	if asked[0].InputDigest != started[0].ArgumentsDigest || asked[0].WrittenDigest != q.WrittenDigest || asked[0].Approval != "ask" {
+		t.Errorf("asked about %+v, started %+v", asked[0], started[0])
+	}
+	if settled[0].Outcome != ledger.ApprovalAllowed || settled[0].By != "ann" || settled[0].Scope != "once" || settled[0].ErrorCode != "" {
+		t.Errorf("settled as %+v", settled[0])
+	}
+}
+
+// V160: where nobody can answer the call is refused at once, and nobody is asked.
+func TestUnattendedFailsClosed(t *testing.T) {
+	s, p, _ := attended(t)
+	s.rules.Ask = []string{"do(*/secret)"} // not every call of it asks, so that a turn is shown it
+	c := s.beginAs(false)
+	out := s.call(t.Context(), c, "do", `{"path":"a/secret"}`)
+	if out.Refusal == nil || out.Refusal.Code != vakerr.ApprovalRequired || s.effects() != "" || len(p.asked) != 0 {
+		t.Errorf("%+v, effects %q, asked %d times", out, s.effects(), len(p.asked))
+	}
+}
+
+// Every end but a yes leaves the call without an effect, and says so on the ledger.
+func TestNotApprovedHasNoEffect(t *testing.T) {
+	end := func(o ledger.ApprovalOutcome, code vakerr.Code) func(approval.Request) approval.Settlement {
+		return func(q approval.Request) approval.Settlement {
+			return approval.Settlement{Outcome: o, InputDigest: q.InputDigest, Err: vakerr.New(code, "no")}
+		}
+	}
+	for name, tc := range map[string]struct {
+		set  func(s *shop, p *person)
+		want vakerr.Code
+	}{
+		"no":            {func(_ *shop, p *person) { p.says = end(ledger.ApprovalRejected, vakerr.ApprovalRejected) }, vakerr.ApprovalRejected},
+		"nobody":        {func(_ *shop, p *person) { p.says = end(ledger.ApprovalExpired, vakerr.ApprovalExpired) }, vakerr.ApprovalExpired},
+		"too many wait": {func(_ *shop, p *person) { p.err = vakerr.New(vakerr.TooMany, "too many") }, vakerr.TooMany},
+		"for another input": {func(_ *shop, p *person) {
+			p.says = func(approval.Request) approval.Settlement {
+				return approval.Settlement{Outcome: ledger.ApprovalAllowed, InputDigest: "other"}
+			}
+		}, vakerr.ApprovalInputMismatch},
+		"denied meanwhile": {func(s *shop, p *person) { p.before = func() { s.rules.Deny = []string{"do"}; s.publish() } }, vakerr.PermissionDenied},
+		"revoked meanwhile": {func(s *shop, p *person) {
+			p.before = func() { s.revoked = capability.Revocations{idOf("tool:do"): "incident"}; s.publish() }
+		}, vakerr.CapabilityRevoked},
+		"hidden meanwhile": {func(s *shop, p *person) { p.before = func() { s.channel.Tools.Deny = []string{"do"}; s.publish() } }, vakerr.ChannelDenied},
+		"not recorded": {func(s *shop, p *person) {
+			p.before = func() { s.refuses = vakerr.New(vakerr.LedgerUnavailable, "full") }
+		}, vakerr.LedgerUnavailable},
+		"read-only meanwhile": {func(s *shop, p *person) { p.before = func() { s.rules.Mode = "read-only"; s.publish() } }, vakerr.PermissionDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p, c := attended(t)
+			tc.set(s, p)
+			out := s.call(t.Context(), c, "do", `{}`)
+			if out.Refusal == nil || out.Refusal.Code != tc.want || s.effects() != "" {
+				t.Errorf("%+v, effects %q, want %s", out, s.effects(), tc.want)
+			}
+			if len(bodiesOf[ledger.CallStarted](s)) > 0 {
+				t.Error("it is recorded as started")
+			}
+			settled := bodiesOf[ledger.ApprovalSettled](s)
+			if name == "not recorded" {
+				return
+			}
+			if len(settled) != 1 {
+				t.Fatalf("settled: %+v", settled)
+			}
+			switch name {
+			case "denied meanwhile", "revoked meanwhile", "hidden meanwhile", "read-only meanwhile":
+				if p.judged.Refusal == nil || p.judged.Refusal.Code != tc.want {
+					t.Errorf("while it waited the policy said %+v", p.judged)
+				}
+			default:
+				if settled[0].ErrorCode != tc.want {
+					t.Errorf("settled as %+v", settled[0])
+				}
+			}
+		})
+	}
+}
+
+// A policy that allows it meanwhile needs no answer; one that asks about it still does not ask twice.
+func TestPolicyMovesWhileItWaits(t *testing.T) {
+	s, p, c := attended(t)
+	p.before = func() { s.rules.Ask, s.rules.Mode = nil, "full-access"; s.publish() }
+	p.says = func(q approval.Request) approval.Settlement {
+		return approval.Settlement{Outcome: ledger.ApprovalNotNeeded, InputDigest: q.InputDigest}
+	}
+	if out := s.call(t.Context(), c, "do", `{}`); out.Refusal != nil || len(p.asked) != 1 || p.judged.Asks || p.judged.Refusal != nil {
+		t.Errorf("%+v, asked %d times, judged %+v", out, len(p.asked), p.judged)
+	}
+
+	s, p, c = attended(t)
+	p.before = func() { s.rules.Ask = []string{"do", "look"}; s.publish() }
+	if out := s.call(t.Context(), c, "do", `{}`); out.Refusal != nil || len(p.asked) != 1 || !p.judged.Asks {
+		t.Errorf("%+v, asked %d times, judged %+v", out, len(p.asked), p.judged)
+	}
+
+	// An end that lets the call go on is no yes: what asks after it is asked again.
+	s, p, c = attended(t)
+	first := true
+	p.says = func(q approval.Request) approval.Settlement {
+		o := ledger.ApprovalAllowed
+		if first {
+			first, o = false, ledger.ApprovalNotNeeded
+		}
+		return approval.Settlement{Outcome: o, InputDigest: q.InputDigest}
+	}
+	if out := s.call(t.Context(), c, "do", `{}`); out.Refusal != nil || len(p.asked) != 2 {
+		t.Errorf("%+v, asked %d times", out, len(p.asked))
+	}
+}
+
+// The caller's patience limits the wait, too.
+func TestCallersDeadlineCounts(t *testing.T) {
+	s, p, c := attended(t)
+	ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
+	defer done()
+	s.call(ctx, c, "do", `{}`)
+	if p.until > 20*time.Second || p.until < 5*time.Second {
+		t.Errorf("an answer counts for %v", p.until)
+	}
+}
+
+// C23: what a hook wrote is what is asked about, and both digests are on the ledger.
+func TestApprovalIsAboutWhatHooksWrote(t *testing.T) {
+	s, p, _ := attended(t)
+	s.hook("pre-tool-use", `echo '{"decision":"approve","input":{"path":"safe","n":2}}'`)
+	c := s.beginAs(true)
+	if out := s.call(t.Context(), c, "do", `{"path":"/etc/passwd"}`); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	asked := bodiesOf[ledger.ApprovalAsked](s)
+	if len(asked) != 1 || asked[0].Action != "do(safe)" || asked[0].InputDigest != capability.ContentDigest([]byte(`{"path":"safe","n":2}`)) ||
+		asked[0].WrittenDigest != capability.ContentDigest([]byte(`{"path":"/etc/passwd"}`)) || string(p.asked[0].Arguments) != `{"path":"safe","n":2}` {
+		t.Errorf("asked about %+v", asked)
+	}
+}
+
+// An op that finds out only while it runs what it acts on has had no effect yet: a person is asked outside of it, and it
+// runs again; without a person it is refused there.
+func TestAskedInsideOfAnOp(t *testing.T) {
+	for name, there := range map[string]bool{"attended": true, "unattended": false} {
+		t.Run(name, func(t *testing.T) {
+			s, p, _ := attended(t)
+			s.rules.Ask = []string{"answer(secret/**)"}
+			runs := 0
+			s.answer = func(c op.Call) (op.Result, error) {
+				runs++
+				if err := c.PermitPath("secret/key"); err != nil {
+					return op.Result{}, err
+				}
+				s.ran = append(s.ran, "answer")
+				return op.Result{Content: []byte(`{"content":[],"structuredContent":{"ok":true}}`)}, nil
+			}
+			s.rules.Allow = []string{"answer"}
+			c := s.beginAs(there)
+			out := s.call(t.Context(), c, "answer", `{"path":"link"}`)
+			if !there {
+				if out.Refusal == nil || out.Refusal.Code != vakerr.ApprovalRequired || s.effects() != "" || runs != 1 {
+					t.Errorf("%+v after %d runs, effects %q", out, runs, s.effects())
+				}
+				return
+			}
+			if out.Refusal != nil || s.effects() != "answer" || runs != 2 || len(p.asked) != 1 || p.asked[0].Action != "answer(secret/key)" {
+				t.Errorf("%+v after %d runs, effects %q, asked %+v", out, runs, s.effects(), p.asked)
+			}
+		})
+	}
+}
+
+// V97: a rule that comes after the call was judged, and before its effect, still counts at the gate.
+func TestRuleBetweenJudgementAndEffect(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rule func(s *shop)
+		want vakerr.Code
+	}{
+		"denied":      {func(s *shop) { s.rules.Deny = []string{"do"} }, vakerr.PermissionDenied},
+		"hidden":      {func(s *shop) { s.channel.Tools.Deny = []string{"do"} }, vakerr.ChannelDenied},
+		"asked about": {func(s *shop) { s.rules.Ask = []string{"do"} }, vakerr.ApprovalRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			c := s.begin()
+			s.meddle = func() { tc.rule(s); s.publish() }
+			out := s.call(t.Context(), c, "do", `{}`)
+			if out.Refusal == nil || out.Refusal.Code != tc.want || s.effects() != "" {
+				t.Errorf("%+v, effects %q", out, s.effects())
+			}
+		})
+	}
+}
+
+func TestQuestionNamesTheRule(t *testing.T) {
+	s, p, _ := attended(t)
+	s.rules.Ask = nil
+	c := s.beginAs(true)
+	s.call(t.Context(), c, "do", `{}`)
+	if len(p.asked) != 1 || p.asked[0].Rule != "" || !strings.Contains(p.asked[0].Reason, "outside the workspace") {
+		t.Errorf("asked: %+v", p.asked)
+	}
+}
