@@ -111,13 +111,16 @@ func TestSearchLoads(t *testing.T) {
 func TestMisreadsAreCounted(t *testing.T) {
 	w := newWorld(t, nil)
 	a := w.open()
-	for range 2 {
+	for i := range 2 {
 		u := a.read(domains("web"))
 		u.want(u.call("write", object{"path": "b.txt", "content": "x"}))
 		u.want(u.call("read", object{"path": "b.txt"}))
 		end := ask[*sessionv1.EndTurnResult](w, &sessionv1.EndTurn{SessionId: a.id, TurnId: u.GetTurnId()})
 		if diff := cmp.Diff([]string{"write"}, end.GetMisread()); diff != "" {
 			t.Errorf("misread in the turn (-want +got):\n%s", diff)
+		}
+		if got := a.session().GetMisreads(); got != uint64(i)+1 {
+			t.Errorf("misreads of the session after %d: %d", i+1, got)
 		}
 		w.restart()
 	}
