@@ -77,6 +77,10 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 		c.StopSelf()
 	case *protocol.Revoked:
 		s.revoked(c, m)
+	case *protocol.PolicyChanged:
+		for _, call := range s.calls {
+			c.Tell(call.ref, judge{})
+		}
 	case lend:
 		s.onLend(c, m)
 	case dismissed:

@@ -21,6 +21,12 @@ type cancel struct {
 // ControlMessage implements actorkit.Control.
 func (cancel) ControlMessage() {}
 
+// judge gives a call up that the mode in force does not allow any more, while its effect runs.
+type judge struct{}
+
+// ControlMessage implements actorkit.Control.
+func (judge) ControlMessage() {}
+
 // callProps describes the actor of one call.
 func callProps(call *caller) actorkit.Props {
 	return actorkit.Props{Kind: "call", Mailbox: 8, New: func() actorkit.Actor { return call }}
@@ -50,6 +56,10 @@ func (r *caller) Receive(c *actorkit.Context, msg any) {
 	case cancel:
 		if m.id == nil || slices.Contains(r.target.IDs, *m.id) {
 			r.effect.Cancel(m.cause)
+		}
+	case judge:
+		if why := r.call.Flight.Forbidden(); why != nil {
+			r.effect.Cancel(why)
 		}
 	case actorkit.Stopping:
 		if r.release != nil {

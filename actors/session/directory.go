@@ -70,13 +70,21 @@ func (d *directory) Receive(c *actorkit.Context, msg any) {
 	case dismissed:
 		d.toParent(m.parent, m, func(error) {})
 	case *protocol.Revoked:
-		for _, r := range d.live {
-			_ = r.ref.Tell(m)
+		d.tellAll(m)
+	case *protocol.PolicyChanged:
+		if m.Stricter {
+			d.tellAll(m)
 		}
 	case Command:
 		d.command(c, command{m, c.Replier(), c.Self()})
 	case command: // came back from a session that ended
 		d.command(c, m)
+	}
+}
+
+func (d *directory) tellAll(msg any) {
+	for _, r := range d.live {
+		_ = r.ref.Tell(msg)
 	}
 }
 

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,15 +35,14 @@ func consentTo(r policy.Request) consented {
 	return consented{r.Tool, r.Server, r.ServerTool, r.Subject, r.Kind}
 }
 
-// decide is the word of the policy in force on requests, once what a person has said yes to is taken as allowed.
-func (r *run) decide(current *policy.Current, requests []policy.Request) (policy.Decision, policy.Request) {
-	engine := r.confined(current)
+// decide is the word of an engine on requests, once what a person has said yes to is taken as allowed.
+func decide(engine *policy.Engine, requests []policy.Request, consents map[consented]struct{}) (policy.Decision, policy.Request) {
 	decision, about := engine.DecideAll(requests)
 	if decision.Effect != policy.Ask {
 		return decision, about
 	}
 	for _, req := range requests {
-		if _, yes := r.consents[consentTo(req)]; yes {
+		if _, yes := consents[consentTo(req)]; yes {
 			continue
 		}
 		if d := engine.Decide(req); d.Effect == policy.Ask {
@@ -50,6 +50,18 @@ func (r *run) decide(current *policy.Current, requests []policy.Request) (policy
 		}
 	}
 	return policy.Decision{Effect: policy.Allow, Reason: "a person allowed it"}, about
+}
+
+// consent notes that a person has said yes. What others may be reading is not changed.
+func (r *run) consent(requests []policy.Request) {
+	all := maps.Clone(r.consents)
+	if all == nil {
+		all = make(map[consented]struct{}, len(requests))
+	}
+	for _, req := range requests {
+		all[consentTo(req)] = struct{}{}
+	}
+	r.consents = all
 }
 
 // permit asks the permission engine in force now about the final arguments; the strictest word on any of them counts. Where
@@ -61,7 +73,7 @@ func (r *run) permit(ctx context.Context) error { return r.obtain(ctx, r.request
 func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
 	for {
 		current := r.Gate.View().Policy
-		decision, about := r.decide(current, requests)
+		decision, about := decide(r.confined(current), requests, r.consents)
 		if decision.Effect != policy.Ask || !r.call.Attended {
 			r.judge(current, requests)
 			return refusal(decision, about)
@@ -75,25 +87,32 @@ func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
 	}
 }
 
-// judge notes by which policy the call was judged last, and on what.
+// judge notes by which policy the call was judged last, and on what. What is known later of the same subject takes the place
+// of what was known before. What others may be reading is not changed.
 func (r *run) judge(current *policy.Current, requests []policy.Request) {
 	r.judged = current
 	if r.subjects == nil {
 		r.subjects = requests
 		return
 	}
+	all := slices.Clone(r.subjects)
 	for _, req := range requests {
-		if !slices.Contains(r.subjects, req) {
-			r.subjects = append(slices.Clip(r.subjects), req)
+		same := func(known policy.Request) bool { return consentTo(known) == consentTo(req) }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i] = req
+		} else {
+			all = append(all, req)
 		}
 	}
+	r.subjects = all
 }
 
 // recheck judges a call again that waits inside of its op, where it must not wait for a person: what has to be asked is
 // left in unasked, and the op, which has had no effect yet, runs again once it is answered.
 func (r *run) recheck(current *policy.Current, requests []policy.Request) error {
-	decision, about := r.decide(current, requests)
+	decision, about := decide(r.confined(current), requests, r.consents)
 	r.judge(current, requests)
+	r.fly()
 	if decision.Effect == policy.Ask && r.call.Attended {
 		r.unasked = requests
 	}
@@ -134,12 +153,7 @@ func (r *run) ask(ctx context.Context, current *policy.Current, d policy.Decisio
 		return s.Err
 	}
 	if s.Outcome == ledger.ApprovalAllowed {
-		if r.consents == nil {
-			r.consents = make(map[consented]struct{}, len(requests))
-		}
-		for _, req := range requests {
-			r.consents[consentTo(req)] = struct{}{}
-		}
+		r.consent(requests)
 	}
 	return nil
 }
@@ -168,7 +182,7 @@ func (r *run) verdict(requests []policy.Request) approval.Verdict {
 	if err := r.authorize(); err != nil {
 		return approval.Verdict{Refusal: vakerr.From(err)}
 	}
-	switch decision, about := r.decide(r.Gate.View().Policy, requests); decision.Effect {
+	switch decision, about := decide(r.confined(r.Gate.View().Policy), requests, r.consents); decision.Effect {
 	case policy.Allow:
 		return approval.Verdict{}
 	case policy.Ask:

@@ -95,6 +95,7 @@ func (r *run) effect(ctx context.Context) (op.Result, error) {
 }
 
 func (r *run) attempt(ctx context.Context, o *op.Op) (op.Result, error) {
+	r.fly()
 	if err := r.commit(); err != nil {
 		return op.Result{}, err
 	}

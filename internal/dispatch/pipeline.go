@@ -56,6 +56,7 @@ type Call struct {
 	Admission                 *Admission      // what the turn is bound to
 	Discovery                 *Discovery      // of the session
 	Shard                     uint32          // of the gate; the same for all calls of a session
+	Flight                    *Flight         // where the call can be judged while it runs; nil: nobody does
 }
 
 // Outcome is what became of a call: a result, or a refusal.
@@ -88,7 +89,10 @@ func (c Call) removed(id capability.ID) (capability.Epoch, bool) {
 // Run makes the call. resolved and refusal are what Resolve returned. Cancelling ctx with a cause that is a
 // *vakerr.Error makes that the refusal.
 func (p *Pipeline) Run(ctx context.Context, c Call, resolved turn.Target, refusal error, rec Recorder) Outcome {
-	r := &run{Pipeline: p, call: c, target: resolved, rec: rec}
+	r := &run{Pipeline: p, call: c, target: resolved, rec: rec, flight: c.Flight}
+	if r.flight == nil {
+		r.flight = &Flight{}
+	}
 	if refusal != nil {
 		return r.refuse(ctx, refusal)
 	}
@@ -104,6 +108,7 @@ type run struct {
 	call   Call
 	target turn.Target
 	rec    Recorder
+	flight *Flight
 
 	consents map[consented]struct{} // what a person has said yes to
 	judged   *policy.Current        // by which the call was judged last

@@ -307,3 +307,71 @@ func TestApprovalOfWhatAServerDeclares(t *testing.T) {
 	u.want(call.done())
 	u.end()
 }
+
+// V161: when the mode becomes stricter, calls that it does not allow are cancelled while they run; those that it allows, and
+// those that a person allowed, go on.
+func TestStricterModeCancelsWhatRuns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode, annotations string
+		cancelled         bool
+	}{
+		"a writing tool, read-only now":       {"read-only", `{}`, true},
+		"a reading tool, read-only now":       {"read-only", `{"readOnlyHint":true}`, false},
+		"a destroying tool, which asks now":   {"workspace-write", `{"destructiveHint":true}`, true},
+		"a writing tool, which is allowed":    {"workspace-write", `{}`, false},
+		"the mode of before, written anew":    {"full-access\"\nallow = [\"read\"]\n#\"", `{"destructiveHint":true}`, false},
+		"a tool that a deny rule takes away ": {"full-access\"\ndeny = [\"mcp(s/sleep)\"]\n#\"", `{}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			catalog := w.outside("catalog.json")
+			w.must(os.WriteFile(catalog, []byte(`[{"name":"sleep","inputSchema":{"type":"object"},"annotations":`+tc.annotations+`},{"name":"echo","inputSchema":{"type":"object"}}]`), 0o600))
+			s := w.fault("s", []string{"-catalog-file", catalog})
+			w.write("vak.toml", toml(s.config))
+			w.reload()
+			u := w.open().begin()
+			u.want(u.mcp("s", "echo", object{"text": "x"}))
+			ms := 60_000
+			if !tc.cancelled {
+				ms = 1000
+			}
+			call := going{u, make(chan answer, 1)}
+			go func() { call.end <- u.mcp("s", "sleep", object{"ms": ms}) }()
+			eventually(t, "the call has reached the server", func() bool { return s.called() == 2 })
+			w.write("vak.toml", strings.Replace(toml(s.config), "full-access", tc.mode, 1))
+			w.reload()
+			got := call.done()
+			if !tc.cancelled {
+				u.want(got, "slept")
+				return
+			}
+			refused(t, got.err, vakerr.PermissionDenied, "mcp(s/sleep)", "mode became stricter", "may have had its effect")
+			eventually(t, "it is recorded that nobody knows whether it had its effect", func() bool {
+				finished := recorded[ledger.CallFinished](u.agent)
+				last := finished[len(finished)-1]
+				return last.Outcome == ledger.CallUnknown && last.Error != nil && last.Error.Code == vakerr.PermissionDenied
+			})
+			refused(t, u.mcp("s", "sleep", object{"ms": 1}).err, map[string]vakerr.Code{"read-only": vakerr.PermissionDenied, "workspace-write": vakerr.ApprovalRequired}[tc.mode])
+			u.want(u.call("mcp", object{"action": "list"}), "s")
+		})
+	}
+}
+
+// V161: what a person allowed goes on under a mode that asks about it.
+func TestApprovedCallOutlivesAMode(t *testing.T) {
+	w := newWorld(t, nil)
+	catalog := w.outside("catalog.json")
+	w.must(os.WriteFile(catalog, []byte(`[{"name":"sleep","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}]`), 0o600))
+	s := w.fault("s", []string{"-catalog-file", catalog})
+	const ask = "\n[permissions]\nask = [\"mcp(s/*)\"]\nmode = "
+	w.write("vak.toml", "[reconcile]\ntick = \"1h\"\n"+s.config+ask+`"full-access"`)
+	w.reload()
+	u := w.attended().begin()
+	call := going{u, make(chan answer, 1)}
+	go func() { call.end <- u.mcp("s", "sleep", object{"ms": 500}) }()
+	w.allows(call.waits().GetId())
+	eventually(t, "the call has reached the server", func() bool { return s.called() == 1 })
+	w.write("vak.toml", "[reconcile]\ntick = \"1h\"\n"+s.config+ask+`"workspace-write"`)
+	w.reload()
+	u.want(call.done(), "slept")
+}
