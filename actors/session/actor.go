@@ -64,6 +64,8 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 		s.onFinished(c, m)
 	case turnBound:
 		s.onBound(c, m)
+	case expanded:
+		s.onExpanded(c, m)
 	case woke:
 		s.onWoke(c, m)
 	case failed:

@@ -148,7 +148,8 @@ func startDirectory(t *testing.T, l Ledger) (*actorkit.System, actorkit.Ref) {
 	}
 	system := actorkit.NewSystem(actorkit.Options{})
 	directory, err := system.Spawn("sessions", DirectoryProps(Config{
-		Tenant: "default", Owner: "test", Ledger: l, Admissions: &dispatch.Admissions{}, Reconciler: &protocol.Address{},
+		Pipeline: &dispatch.Pipeline{},
+		Tenant:   "default", Owner: "test", Ledger: l, Admissions: &dispatch.Admissions{}, Reconciler: &protocol.Address{},
 		Residents: &sync.Map{},
 		Gate: turn.NewGate(turn.View{
 			Snapshot: capability.Snapshot{Epoch: 1, Set: set}, Policy: &policy.Current{Engine: engine}, History: capability.NewHistory(nil),

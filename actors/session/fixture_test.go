@@ -108,6 +108,7 @@ func (w *tenant) start() {
 		Tenant: "default", Owner: "test", Ledger: w.disk, Admissions: &dispatch.Admissions{}, Reconciler: &reconciler,
 		Residents: &sync.Map{}, Gate: w.gate, Route: w.route, Slice: true,
 		Pipeline: &dispatch.Pipeline{
+			Reader:    "read",
 			Workspace: "/", Gate: w.gate, Ops: w.ops, Schemas: schema.NewCache(8), Hooks: hookrun.New("/", "/"), Spill: whole{},
 		},
 	}))

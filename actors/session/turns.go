@@ -36,7 +36,8 @@ type turnBound struct {
 	turn   *boundTurn
 	begin  *sessionv1.BeginTurn // nil: an implicit turn
 	prompt string
-	from   capability.ID // what the prompt was expanded from
+	plan   expand.Plan     // of the prompt
+	asker  context.Context //nolint:containedctx // ends when nobody waits for the turn any more; nil: nobody gives up
 	sliced bool
 	err    error
 }
@@ -66,7 +67,7 @@ func (s *session) beginTurn(c *actorkit.Context, m *sessionv1.BeginTurn, by comm
 			s.freshen(ctx)
 		}
 		b := s.bind(id, m, input)
-		b.turn.reply = by.reply
+		b.turn.reply, b.asker = by.reply, by.Asker
 		return b
 	})
 }
@@ -115,7 +116,10 @@ func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInpu
 		return b
 	}
 	b.turn.discovery = dispatch.NewDiscovery(b.turn.offer.Surface.Loaded)
-	b.prompt, b.from, b.err = expand.Expand(a.Bound(b.turn.discovery), b.prompt)
+	b.plan, b.err = expand.New(a.Bound(b.turn.discovery), b.prompt, expand.Facts{Session: string(s.id), Project: s.Pipeline.Workspace})
+	if b.err == nil && b.plan.Pure() {
+		b.prompt, b.err = b.plan.Join(nil)
+	}
 	return b
 }
 
@@ -133,6 +137,21 @@ func (s *session) onBound(c *actorkit.Context, m turnBound) {
 	}
 	s.bound = m.turn
 	delta, bodies := s.turnBegan(m)
+	if m.plan.Pure() {
+		s.begin(c, m, delta, bodies)
+		return
+	}
+	s.append(c, false, s.orFail(c), bodies...)
+	s.expand(c, m, delta)
+}
+
+// begin answers the asker of a turn, of which the ledger says bodies.
+func (s *session) begin(c *actorkit.Context, m turnBound, delta capability.Delta, bodies []ledger.Body) {
+	if m.plan.ID != (capability.ID{}) {
+		bodies = append(bodies, ledger.CommandExpanded{
+			Turn: m.turn.id, Command: m.plan.ID, Digest: capability.ContentDigest([]byte(m.prompt)),
+		})
+	}
 	s.answer(c, m.turn.reply, s.begun(m, delta), bodies...)
 	m.turn.reply = actorkit.Replier{}
 	s.resume(c)
@@ -164,11 +183,6 @@ func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledge
 		began.Loaded, began.Deferred = offer.Surface.Loaded, offer.Surface.Deferred
 	}
 	bodies = append(bodies, began)
-	if m.from != (capability.ID{}) {
-		bodies = append(bodies, ledger.CommandExpanded{
-			Turn: m.turn.id, Command: m.from, Digest: capability.ContentDigest([]byte(m.prompt)),
-		})
-	}
 	s.memory.told, s.memory.turns = a.Epoch, true
 	return delta, bodies
 }
@@ -207,6 +221,7 @@ func (s *session) begun(m turnBound, delta capability.Delta) *sessionv1.BeginTur
 		TurnId: m.turn.id, Epoch: uint64(a.Epoch), SetDigest: a.Digest, ToolsJson: offer.Tools,
 		Loaded: offer.Surface.Loaded, Deferred: offer.Surface.Deferred,
 		PromptSection: dispatch.PromptSection(a.Admitted, offer.Surface), Notice: notice, Delta: wire.Delta(delta), Prompt: m.prompt,
+		Invocation: wire.Invocation(m.plan.ID, m.plan.Invocation),
 	}
 }
 

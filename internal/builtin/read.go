@@ -22,8 +22,11 @@ const (
 	binaryProbe = 8000     // bytes at the start that tell a text from other files
 )
 
+// Reader is the tool that reads a file.
+const Reader = "read"
+
 func (f *files) readOp() op.Op {
-	return op.Op{Run: f.read, Declaration: declaration("read",
+	return op.Op{Run: f.read, Declaration: declaration(Reader,
 		"Reads a text file of the workspace.",
 		"Returns the lines as they are. For a long file, go on with offset.",
 		`{"type":"object","additionalProperties":false,"required":["path"],"properties":{
@@ -49,7 +52,15 @@ func (f *files) read(ctx context.Context, c op.Call) (op.Result, error) {
 		return op.Result{}, err
 	}
 	defer root.Close()
-	file, _, err := root.OpenRegular(rel)
+	// A link is judged by what it leads to; the file is opened by that name.
+	target, err := root.Resolve(rel)
+	if err == nil && c.PermitPath != nil {
+		err = c.PermitPath(target)
+	}
+	if err != nil {
+		return op.Result{}, err
+	}
+	file, _, err := root.OpenRegular(target)
 	if err != nil {
 		return op.Result{}, err
 	}

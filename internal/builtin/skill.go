@@ -36,7 +36,7 @@ func skillOp(f *files) op.Op {
 			return op.Result{}, expand.NotAdmitted(c.Bound, args.Name)
 		}
 		names, more := f.bundled(ctx, skill.BaseDir)
-		return op.Text(expand.Wrap(loaded, names, more)), nil
+		return op.Text(expand.Wrap(loaded, expand.Facts{Session: c.Session, Project: f.workspace}, names, more)), nil
 	}
 	return op.Op{Run: run, Declaration: declaration("skill",
 		"Loads a skill: instructions for a kind of task.",

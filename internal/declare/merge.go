@@ -58,6 +58,9 @@ func mergeConfig(first, next config.Config) config.Config {
 	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, q.Allow), slices.Concat(p.Ask, q.Ask), slices.Concat(p.Deny, q.Deny)
 	first.Permissions = p
 	first.Unreadable = first.Unreadable || next.Unreadable
+	if !first.Writes("approvals.timeout") && next.Writes("approvals.timeout") {
+		first.Approvals = next.Approvals
+	}
 	first.Hooks = slices.Concat(first.Hooks, next.Hooks)
 	if len(next.MCP) > 0 {
 		servers := maps.Clone(next.MCP)

@@ -40,6 +40,7 @@ type Pipeline struct {
 	Hooks     *hookrun.Runner
 	Spill     Spill
 	Approver  Approver // asked for the calls of attended sessions
+	Reader    string   // the tool that reads a file, {"path": ...}, for prompts that name files
 
 	// Everything makes read-only calls durable before their effect, too (ledger durability "all").
 	Everything bool

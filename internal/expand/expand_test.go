@@ -9,6 +9,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/expand"
+	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/op/optest"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -26,6 +27,16 @@ func skill(name, body string) capability.Declaration {
 		Source: "skills/" + name + "/SKILL.md", Origin: capability.Origin{Kind: capability.OriginWorkspace},
 		Config: &capability.Skill{Body: []byte(body), BaseDir: "skills/" + name},
 	}
+}
+
+// expanded is the text of a plan that needs nothing read or run.
+func expanded(b op.Bound, text string) (string, capability.ID, error) {
+	plan, err := expand.New(b, text, expand.Facts{})
+	if err != nil {
+		return "", plan.ID, err
+	}
+	out, err := plan.Join(nil)
+	return out, plan.ID, err
 }
 
 // V192, V194: the host expands admitted commands; everything else passes unchanged.
@@ -47,7 +58,7 @@ func TestCommands(t *testing.T) {
 		{"a plugin's command", "/team:deploy", "Deploy"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, id, err := expand.Expand(b, tt.in)
+			got, id, err := expanded(b, tt.in)
 			if err != nil || id.Kind != capability.KindCommand {
 				t.Fatalf("%v, %v", id, err)
 			}
@@ -57,7 +68,7 @@ func TestCommands(t *testing.T) {
 		})
 	}
 	for _, same := range []string{"/unknown x", "/etc/passwd is a file", "/", "//fix", " /fix x", "please /fix", "/fix!", "", "/skill:"} {
-		if got, id, err := expand.Expand(b, same); got != same || id != (capability.ID{}) || err != nil {
+		if got, id, err := expanded(b, same); got != same || id != (capability.ID{}) || err != nil {
 			t.Errorf("%q became %q (%v, %v)", same, got, id, err)
 		}
 	}
@@ -70,11 +81,11 @@ func TestOnlyAdmittedCommandsExpand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := expand.Expand(&optest.Bound{Set: set}, "/fix x"); got != "/fix x" || err != nil {
+	if got, _, err := expanded(&optest.Bound{Set: set}, "/fix x"); got != "/fix x" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	d.Digest = capability.ContentDigest([]byte("other"))
-	if _, _, err := expand.Expand(optest.NewBound(d), "/fix x"); vakerr.CodeOf(err) != vakerr.CapabilityStale {
+	if _, _, err := expanded(optest.NewBound(d), "/fix x"); vakerr.CodeOf(err) != vakerr.CapabilityStale {
 		t.Errorf("got %v", err)
 	}
 }
@@ -84,7 +95,7 @@ func TestSkillByHand(t *testing.T) {
 	hidden := skill("hidden", "only by hand")
 	hidden.Config.(*capability.Skill).DisableModelInvocation = true
 	b := optest.NewBound(skill("pdf", "# Read\n\nUse care.\n"), hidden)
-	got, id, err := expand.Expand(b, "/skill:pdf a.pdf page 3")
+	got, id, err := expanded(b, "/skill:pdf a.pdf page 3")
 	want := `<skill name="pdf" location="skills/pdf/SKILL.md" provenance="workspace" base_directory="skills/pdf">
 # Read
 
@@ -98,10 +109,10 @@ ARGUMENTS: a.pdf page 3`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, _, err := expand.Expand(b, "/skill:hidden"); err != nil || !strings.Contains(got, "only by hand") {
+	if got, _, err := expanded(b, "/skill:hidden"); err != nil || !strings.Contains(got, "only by hand") {
 		t.Errorf("%q, %v", got, err)
 	}
-	_, _, err = expand.Expand(b, "/skill:nope x")
+	_, _, err = expanded(b, "/skill:nope x")
 	if e := vakerr.From(err); e == nil || e.Code != vakerr.CapabilityNotAdmitted || !strings.Contains(e.Remedy, "pdf") || strings.Contains(e.Remedy, "hidden") {
 		t.Errorf("got %v", err)
 	}
@@ -132,7 +143,7 @@ func TestWrapQuotesAndListsFiles(t *testing.T) {
 	d.Source = `a"><b/SKILL.md`
 	b := optest.NewBound(d)
 	c, _ := b.Skill("x")
-	got := expand.Wrap(c, []string{"skills/x/run.sh", "skills/x/a\nb"}, true)
+	got := expand.Wrap(c, expand.Facts{}, []string{"skills/x/run.sh", "skills/x/a\nb"}, true)
 	if !strings.Contains(got, `location="a&quot;&gt;&lt;b/SKILL.md"`) ||
 		!strings.Contains(got, "- skills/x/run.sh\n- skills/x/a b\n- …\n</skill>") {
 		t.Errorf("got %s", got)
@@ -141,7 +152,7 @@ func TestWrapQuotesAndListsFiles(t *testing.T) {
 
 func TestExpansionIsBounded(t *testing.T) {
 	b := optest.NewBound(command("loud", strings.Repeat("$ARGUMENTS ", 100_000)))
-	if _, _, err := expand.Expand(b, "/loud "+strings.Repeat("x", 100_000)); vakerr.CodeOf(err) != vakerr.TooLarge {
+	if _, _, err := expanded(b, "/loud "+strings.Repeat("x", 100_000)); vakerr.CodeOf(err) != vakerr.TooLarge {
 		t.Errorf("got %v", err)
 	}
 }
@@ -151,7 +162,7 @@ func TestExpandProperties(t *testing.T) {
 	b := optest.NewBound(command("a", "Do $ARGUMENTS"), command("b", "Do"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`/[abc] ?[$\\"' A-Z0-9]*`)).Draw(t, "text")
-		got, id, err := expand.Expand(b, text)
+		got, id, err := expanded(b, text)
 		if err != nil && !strings.HasPrefix(text, "/skill:") {
 			t.Fatal(err)
 		}

@@ -59,23 +59,17 @@ func invalid(id capability.ID, why string) error {
 		WithRemedy("an operator must repair it")
 }
 
-// Wrap is a skill as it is shown: its body within its name, location, provenance and base directory, then the names of the
-// files that came with it. more says that there are others. The body is that of the bound epoch, whatever lies on disk by
-// now.
-func Wrap(c *capability.Capability, files []string, more bool) string {
+// Wrap is a skill as it is shown when a model loads it: its body within its name, location, provenance and base directory,
+// then the names of the files that came with it. more says that there are others. The body is that of the bound epoch,
+// whatever lies on disk by now. Placeholders for facts are replaced; a model gives no arguments, and commands are left for
+// it to run.
+func Wrap(c *capability.Capability, f Facts, files []string, more bool) string {
 	skill := c.Config.(*capability.Skill)
-	base := skill.BaseDir
-	if base == "" && c.Source != "" {
-		base = path.Dir(c.Source)
-	}
+	w := newWriter(skill.Invocation, "", f)
+	w.skillDir = absolute(f.Project, skill.BaseDir)
 	var b strings.Builder
-	b.WriteString("<skill")
-	for _, a := range [][2]string{
-		{"name", c.ID.Name}, {"location", c.Source}, {"provenance", c.Origin.Label()}, {"base_directory", base},
-	} {
-		b.WriteString(" " + a[0] + `="` + attribute.Replace(a[1]) + `"`)
-	}
-	b.WriteString(">\n" + strings.Trim(string(skill.Body), "\n") + "\n")
+	b.WriteString(head(c))
+	b.WriteString(w.known(strings.Trim(string(skill.Body), "\n")) + "\n")
 	if len(files) > 0 {
 		b.WriteString("\nFiles of this skill, to be read when they are needed:\n")
 		for _, f := range files {
@@ -86,6 +80,23 @@ func Wrap(c *capability.Capability, files []string, more bool) string {
 		}
 	}
 	b.WriteString("</skill>")
+	return b.String()
+}
+
+// head says what skill follows.
+func head(c *capability.Capability) string {
+	base := c.Config.(*capability.Skill).BaseDir
+	if base == "" && c.Source != "" {
+		base = path.Dir(c.Source)
+	}
+	var b strings.Builder
+	b.WriteString("<skill")
+	for _, a := range [][2]string{
+		{"name", c.ID.Name}, {"location", c.Source}, {"provenance", c.Origin.Label()}, {"base_directory", base},
+	} {
+		b.WriteString(" " + a[0] + `="` + attribute.Replace(a[1]) + `"`)
+	}
+	b.WriteString(">\n")
 	return b.String()
 }
 

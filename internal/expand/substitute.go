@@ -1,53 +1,128 @@
 package expand
 
 import (
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-var errTooLarge = errors.New("the expansion is too large")
+// placeholder is $ARGUMENTS, $ARGUMENTS[N], $N, ${CLAUDE_NAME} or $name, with what may escape it in front.
+var placeholder = regexp.MustCompile(`\\?\$(?:ARGUMENTS(?:\[(\d{1,3})\])?|(\d{1,3})\b|\{(CLAUDE_[A-Z_]+)\}|([A-Za-z_][A-Za-z0-9_-]*))`)
 
-// placeholder is $ARGUMENTS, $ARGUMENTS[N] or $N, with what may escape it in front.
-var placeholder = regexp.MustCompile(`\\?\$(?:ARGUMENTS(?:\[(\d{1,3})\])?|(\d{1,3})\b)`)
-
-// substitute puts the arguments into a body. $ARGUMENTS is all of them as typed; $ARGUMENTS[N] and $N are single ones,
-// counted from 0 and split as a shell would; one that was not given stays as written. \$ keeps a placeholder from being
-// replaced. Where the body asks for none, arguments are appended.
-func substitute(body, arguments string) (string, error) {
-	words := split(arguments)
+// substitute puts arguments and facts into a text. $ARGUMENTS is all of the arguments as typed; $ARGUMENTS[N] and $N are
+// single ones, counted from 0 and split as a shell would, and one that was not given stays as written; $name is one that
+// the document names, empty when it was not given. \$ keeps a placeholder from being replaced. In a block of code $N and
+// $name are that code's own.
+func (w *writer) substitute(text string, code bool) string {
 	var out strings.Builder
-	asked, end := false, 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(body, -1) {
-		out.WriteString(body[end:at[0]])
-		end = at[1]
-		text := body[at[0]:at[1]]
+	end := 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		if w.size+out.Len() > MaxBytes {
+			w.size += out.Len()
+			return ""
+		}
+		if at[0] < end {
+			continue
+		}
+		whole := text[at[0]:at[1]]
+		value, used, argument, found := w.value(text, at, code)
 		switch {
-		case text[0] == '\\':
-			text = text[1:]
-		case at[2] < 0 && at[4] < 0:
-			text, asked = arguments, true
+		case !found:
+			continue // what is no placeholder here keeps its backslash, too
+		case whole[0] == '\\':
+			value = whole[1:used]
 		default:
-			index := body[max(at[2], at[4]):max(at[3], at[5])]
-			if n, err := strconv.Atoi(index); err == nil && n < len(words) {
-				text, asked = words[n], true
-			}
+			w.asked = w.asked || argument
 		}
-		out.WriteString(text)
-		if out.Len() > MaxBytes {
-			return "", errTooLarge
+		out.WriteString(text[end:at[0]])
+		out.WriteString(value)
+		end = at[0] + used
+	}
+	out.WriteString(text[end:])
+	return out.String()
+}
+
+var factPlaceholder = regexp.MustCompile(`\\?\$\{(CLAUDE_[A-Z_]+)\}`)
+
+// known puts facts alone into a text.
+func (w *writer) known(text string) string {
+	return factPlaceholder.ReplaceAllStringFunc(text, func(whole string) string {
+		value, found := w.fact(strings.TrimSuffix(whole[strings.IndexByte(whole, '{')+1:], "}"))
+		switch {
+		case !found:
+			return whole
+		case whole[0] == '\\':
+			return whole[1:]
+		}
+		return value
+	})
+}
+
+// value is what a match stands for, and how many bytes of it are the placeholder.
+func (w *writer) value(text string, at []int, code bool) (value string, used int, argument, found bool) {
+	group := func(n int) string {
+		if at[2*n] < 0 {
+			return ""
+		}
+		return text[at[2*n]:at[2*n+1]]
+	}
+	used = at[1] - at[0]
+	escaped := text[at[0]] == '\\'
+	index, indexed := group(1), at[2] >= 0
+	if at[4] >= 0 {
+		index, indexed = group(2), true
+		if code {
+			return "", 0, false, false
 		}
 	}
-	out.WriteString(body[end:])
-	text := out.String()
-	if !asked {
-		text = withArguments(text, arguments)
+	switch {
+	case indexed:
+		n, err := strconv.Atoi(index)
+		if err == nil && n < len(w.words) {
+			return w.words[n], used, true, true
+		}
+		return "", used, false, escaped
+	case at[6] >= 0:
+		value, found = w.fact(group(3))
+		return value, used, false, found
+	case at[8] >= 0:
+		name := w.name(group(4))
+		if name == "" || code {
+			return "", 0, false, false
+		}
+		return w.named[name], used - len(group(4)) + len(name), true, true
 	}
-	if len(text) > MaxBytes {
-		return "", errTooLarge
+	return w.arguments, used, true, true
+}
+
+// name is the longest declared name that the text begins with.
+func (w *writer) name(text string) string {
+	for n := len(text); n > 0; n-- {
+		if _, declared := w.named[text[:n]]; declared {
+			return text[:n]
+		}
 	}
-	return text, nil
+	return ""
+}
+
+// fact is what a document may know of where it runs. A fact that there is not leaves the placeholder as written.
+func (w *writer) fact(name string) (string, bool) {
+	var value string
+	switch name {
+	case "CLAUDE_SESSION_ID":
+		value = w.facts.Session
+	case "CLAUDE_PROJECT_DIR":
+		value = w.facts.Project
+	case "CLAUDE_SKILL_DIR":
+		value = w.skillDir
+	case "CLAUDE_PLUGIN_ROOT":
+		value = w.invocation.Root.Path
+	case "CLAUDE_PLUGIN_DATA":
+		value = w.invocation.Root.Data
+	case "CLAUDE_EFFORT":
+		value = w.invocation.Effort
+	}
+	return value, value != ""
 }
 
 // split cuts arguments at white space; quotes hold a word together and a backslash keeps what follows it. An open quote

@@ -9,6 +9,10 @@ type Current struct {
 	Channels map[string]*Channel // by name; a channel without a section shows everything
 
 	ApprovalTimeout time.Duration // how long a call waits for a person; 0: the approver's default
+
+	// HoldCommands is why commands in skills and slash commands of the workspace are not run, whatever the rules allow, such
+	// as "nobody has trusted this workspace"; empty: they are judged as any call.
+	HoldCommands string
 }
 
 // StricterThen reports whether the mode of next is stricter than that of c. Nothing is stricter than no policy.

@@ -67,10 +67,12 @@ func (r Request) Rule() string {
 	return r.Tool
 }
 
-// BrokerTool is the tool through which servers are called, SkillTool the one that loads skills.
+// BrokerTool is the tool through which servers are called, SkillTool the one that loads skills, ShellTool the name under
+// which rules speak of commands for the shell.
 const (
 	BrokerTool = "mcp"
 	SkillTool  = "skill"
+	ShellTool  = "bash"
 )
 
 // rule is one compiled entry of [permissions].

@@ -181,3 +181,15 @@ func TestInterface(t *testing.T) {
 		t.Error("another prompt has the same digest")
 	}
 }
+
+// V184: a list says when to use a skill, too, within the bound that its authors write for.
+func TestSkillsAreListedShort(t *testing.T) {
+	s := &capability.Skill{Description: "Does\n it.", WhenToUse: "When asked."}
+	if got := listed(s); got != "Does it. When asked." {
+		t.Errorf("listed as %q", got)
+	}
+	s.WhenToUse = strings.Repeat("ä ", 2000)
+	if got := []rune(listed(s)); len(got) != maxSkillText || got[maxSkillText-1] != '…' {
+		t.Errorf("%d characters are listed", len(got))
+	}
+}

@@ -67,12 +67,24 @@ func ServerSection(a *Admitted) string {
 	return "MCP servers. Call their tools with mcp; one without tools has not been used yet, list it first:" + b.String()
 }
 
+// maxSkillText bounds what a list says of one skill, in characters: the bound that authors of skills write for.
+const maxSkillText = 1536
+
+// listed is what a list says of a skill: what it does and when to use it, on one line.
+func listed(s *capability.Skill) string {
+	text := []rune(strings.Join(strings.Fields(s.Description+" "+s.WhenToUse), " "))
+	if len(text) > maxSkillText {
+		return string(text[:maxSkillText-1]) + "…"
+	}
+	return string(text)
+}
+
 // SkillSection lists the skills a model may load, by name and description. No body is ever put into a prompt.
 func SkillSection(a *Admitted) string {
 	var b strings.Builder
 	for _, name := range a.SkillNames() {
 		c, _ := a.Skill(name)
-		b.WriteString("\n- " + name + ": " + strings.Join(strings.Fields(c.Config.(*capability.Skill).Description), " "))
+		b.WriteString("\n- " + name + ": " + listed(c.Config.(*capability.Skill)))
 	}
 	if b.Len() == 0 {
 		return ""

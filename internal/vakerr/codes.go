@@ -69,6 +69,9 @@ const (
 	// Processes of any kind, before it is known whose they are.
 	ProcessStartFailed Code = "process_start_failed"
 
+	// Prompts in the making.
+	ExpansionFailed Code = "expansion_failed"
+
 	// Servers behind the pool.
 	ServerBackingOff  Code = "server_backing_off"
 	ServerStartFailed Code = "server_start_failed"
@@ -128,7 +131,7 @@ var kindOf = map[Code]Kind{
 	TurnOpen: KindConflict, LedgerFenced: KindConflict, LedgerCorrupt: KindInternal, LedgerUnavailable: KindUnavailable,
 	DataFolderLocked: KindConflict, SessionExists: KindConflict, LedgerTooNew: KindConflict,
 
-	ProcessStartFailed: KindUnavailable,
+	ProcessStartFailed: KindUnavailable, ExpansionFailed: KindUnavailable,
 
 	ServerBackingOff: KindUnavailable, ServerStartFailed: KindUnavailable, ServerProtocol: KindUnavailable,
 	ServerDied: KindUnavailable, ServerStopped: KindUnavailable, ServerRejected: KindInvalid,

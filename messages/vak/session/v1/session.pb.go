@@ -657,7 +657,9 @@ type BeginTurnResult struct {
 	// The change since the session's last turn; unset when there was none.
 	Delta *v1.Delta `protobuf:"bytes,9,opt,name=delta,proto3" json:"delta,omitempty"`
 	// The prompt after expansion.
-	Prompt        string `protobuf:"bytes,10,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Prompt string `protobuf:"bytes,10,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// What the command or skill that the prompt was expanded from says of how it is to be run; unset when there was none.
+	Invocation    *Invocation `protobuf:"bytes,11,opt,name=invocation,proto3" json:"invocation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -762,6 +764,122 @@ func (x *BeginTurnResult) GetPrompt() string {
 	return ""
 }
 
+func (x *BeginTurnResult) GetInvocation() *Invocation {
+	if x != nil {
+		return x.Invocation
+	}
+	return nil
+}
+
+// Invocation is advice of a command's or skill's author to whoever runs the turn. It grants nothing.
+type Invocation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the command or skill.
+	Capability string `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`
+	// Tools it means to use, as written; empty: it does not say.
+	AllowedTools []string `protobuf:"bytes,2,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	// Tools it means not to use, as written.
+	DisallowedTools []string `protobuf:"bytes,3,rep,name=disallowed_tools,json=disallowedTools,proto3" json:"disallowed_tools,omitempty"`
+	// Model to run it on; empty: the turn's own.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// Effort: low, medium, high, xhigh or max; empty: the turn's own.
+	Effort string `protobuf:"bytes,5,opt,name=effort,proto3" json:"effort,omitempty"`
+	// fork: to be run by a worker with a context of its own; empty: in the turn itself.
+	Context string `protobuf:"bytes,6,opt,name=context,proto3" json:"context,omitempty"`
+	// Kind of worker for context.
+	Agent string `protobuf:"bytes,7,opt,name=agent,proto3" json:"agent,omitempty"`
+	// With context: the turn does not wait for it.
+	Background    bool `protobuf:"varint,8,opt,name=background,proto3" json:"background,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Invocation) Reset() {
+	*x = Invocation{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Invocation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Invocation) ProtoMessage() {}
+
+func (x *Invocation) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Invocation.ProtoReflect.Descriptor instead.
+func (*Invocation) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Invocation) GetCapability() string {
+	if x != nil {
+		return x.Capability
+	}
+	return ""
+}
+
+func (x *Invocation) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
+func (x *Invocation) GetDisallowedTools() []string {
+	if x != nil {
+		return x.DisallowedTools
+	}
+	return nil
+}
+
+func (x *Invocation) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Invocation) GetEffort() string {
+	if x != nil {
+		return x.Effort
+	}
+	return ""
+}
+
+func (x *Invocation) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *Invocation) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *Invocation) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
 // Dispatch calls a tool. Sender: a front. Receiver: the session. Reply: DispatchResult. Several may be in flight. Not
 // safe to repeat unless the tool is idempotent.
 type Dispatch struct {
@@ -784,7 +902,7 @@ type Dispatch struct {
 
 func (x *Dispatch) Reset() {
 	*x = Dispatch{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +914,7 @@ func (x *Dispatch) String() string {
 func (*Dispatch) ProtoMessage() {}
 
 func (x *Dispatch) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[8]
+	mi := &file_vak_session_v1_session_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +927,7 @@ func (x *Dispatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispatch.ProtoReflect.Descriptor instead.
 func (*Dispatch) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{8}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Dispatch) GetTenant() string {
@@ -879,7 +997,7 @@ type DispatchResult struct {
 
 func (x *DispatchResult) Reset() {
 	*x = DispatchResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +1009,7 @@ func (x *DispatchResult) String() string {
 func (*DispatchResult) ProtoMessage() {}
 
 func (x *DispatchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[9]
+	mi := &file_vak_session_v1_session_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +1022,7 @@ func (x *DispatchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DispatchResult.ProtoReflect.Descriptor instead.
 func (*DispatchResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{9}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DispatchResult) GetCallId() string {
@@ -978,7 +1096,7 @@ type EndTurn struct {
 
 func (x *EndTurn) Reset() {
 	*x = EndTurn{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1108,7 @@ func (x *EndTurn) String() string {
 func (*EndTurn) ProtoMessage() {}
 
 func (x *EndTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[10]
+	mi := &file_vak_session_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1121,7 @@ func (x *EndTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurn.ProtoReflect.Descriptor instead.
 func (*EndTurn) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndTurn) GetTenant() string {
@@ -1040,7 +1158,7 @@ type EndTurnResult struct {
 
 func (x *EndTurnResult) Reset() {
 	*x = EndTurnResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1170,7 @@ func (x *EndTurnResult) String() string {
 func (*EndTurnResult) ProtoMessage() {}
 
 func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[11]
+	mi := &file_vak_session_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1183,7 @@ func (x *EndTurnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndTurnResult.ProtoReflect.Descriptor instead.
 func (*EndTurnResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EndTurnResult) GetCalls() uint32 {
@@ -1098,7 +1216,7 @@ type CloseSession struct {
 
 func (x *CloseSession) Reset() {
 	*x = CloseSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1228,7 @@ func (x *CloseSession) String() string {
 func (*CloseSession) ProtoMessage() {}
 
 func (x *CloseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[12]
+	mi := &file_vak_session_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1241,7 @@ func (x *CloseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSession.ProtoReflect.Descriptor instead.
 func (*CloseSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CloseSession) GetTenant() string {
@@ -1156,7 +1274,7 @@ type CloseSessionResult struct {
 
 func (x *CloseSessionResult) Reset() {
 	*x = CloseSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1286,7 @@ func (x *CloseSessionResult) String() string {
 func (*CloseSessionResult) ProtoMessage() {}
 
 func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[13]
+	mi := &file_vak_session_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1299,7 @@ func (x *CloseSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSessionResult.ProtoReflect.Descriptor instead.
 func (*CloseSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 // GetSession asks for one session. Reply: GetSessionResult.
@@ -1197,7 +1315,7 @@ type GetSession struct {
 
 func (x *GetSession) Reset() {
 	*x = GetSession{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1327,7 @@ func (x *GetSession) String() string {
 func (*GetSession) ProtoMessage() {}
 
 func (x *GetSession) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[14]
+	mi := &file_vak_session_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1340,7 @@ func (x *GetSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSession.ProtoReflect.Descriptor instead.
 func (*GetSession) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetSession) GetTenant() string {
@@ -1250,7 +1368,7 @@ type GetSessionResult struct {
 
 func (x *GetSessionResult) Reset() {
 	*x = GetSessionResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1380,7 @@ func (x *GetSessionResult) String() string {
 func (*GetSessionResult) ProtoMessage() {}
 
 func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[15]
+	mi := &file_vak_session_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1393,7 @@ func (x *GetSessionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResult.ProtoReflect.Descriptor instead.
 func (*GetSessionResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetSessionResult) GetSession() *Session {
@@ -1300,7 +1418,7 @@ type ListSessions struct {
 
 func (x *ListSessions) Reset() {
 	*x = ListSessions{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1430,7 @@ func (x *ListSessions) String() string {
 func (*ListSessions) ProtoMessage() {}
 
 func (x *ListSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[16]
+	mi := &file_vak_session_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1443,7 @@ func (x *ListSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessions.ProtoReflect.Descriptor instead.
 func (*ListSessions) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListSessions) GetTenant() string {
@@ -1362,7 +1480,7 @@ type ListSessionsResult struct {
 
 func (x *ListSessionsResult) Reset() {
 	*x = ListSessionsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1492,7 @@ func (x *ListSessionsResult) String() string {
 func (*ListSessionsResult) ProtoMessage() {}
 
 func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[17]
+	mi := &file_vak_session_v1_session_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1505,7 @@ func (x *ListSessionsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResult.ProtoReflect.Descriptor instead.
 func (*ListSessionsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{17}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListSessionsResult) GetSessions() []*Session {
@@ -1423,7 +1541,7 @@ type ListTools struct {
 
 func (x *ListTools) Reset() {
 	*x = ListTools{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[18]
+	mi := &file_vak_session_v1_session_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1553,7 @@ func (x *ListTools) String() string {
 func (*ListTools) ProtoMessage() {}
 
 func (x *ListTools) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[18]
+	mi := &file_vak_session_v1_session_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1566,7 @@ func (x *ListTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTools.ProtoReflect.Descriptor instead.
 func (*ListTools) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{18}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListTools) GetTenant() string {
@@ -1494,7 +1612,7 @@ type ListToolsResult struct {
 
 func (x *ListToolsResult) Reset() {
 	*x = ListToolsResult{}
-	mi := &file_vak_session_v1_session_proto_msgTypes[19]
+	mi := &file_vak_session_v1_session_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1624,7 @@ func (x *ListToolsResult) String() string {
 func (*ListToolsResult) ProtoMessage() {}
 
 func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_session_v1_session_proto_msgTypes[19]
+	mi := &file_vak_session_v1_session_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1637,7 @@ func (x *ListToolsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolsResult.ProtoReflect.Descriptor instead.
 func (*ListToolsResult) Descriptor() ([]byte, []int) {
-	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{19}
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListToolsResult) GetToolsJson() []byte {
@@ -1609,7 +1727,7 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x121\n" +
 	"\areading\x18\x03 \x01(\v2\x17.vak.session.v1.ReadingR\areading\x12\x16\n" +
 	"\x06format\x18\x04 \x01(\tR\x06format\x12\x16\n" +
-	"\x06prompt\x18\x05 \x01(\tR\x06prompt\"\xb5\x02\n" +
+	"\x06prompt\x18\x05 \x01(\tR\x06prompt\"\xf1\x02\n" +
 	"\x0fBeginTurnResult\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -1623,7 +1741,24 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x06notice\x18\b \x01(\tR\x06notice\x12*\n" +
 	"\x05delta\x18\t \x01(\v2\x14.vak.common.v1.DeltaR\x05delta\x12\x16\n" +
 	"\x06prompt\x18\n" +
-	" \x01(\tR\x06prompt\"\xb4\x01\n" +
+	" \x01(\tR\x06prompt\x12:\n" +
+	"\n" +
+	"invocation\x18\v \x01(\v2\x1a.vak.session.v1.InvocationR\n" +
+	"invocation\"\xfa\x01\n" +
+	"\n" +
+	"Invocation\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x01 \x01(\tR\n" +
+	"capability\x12#\n" +
+	"\rallowed_tools\x18\x02 \x03(\tR\fallowedTools\x12)\n" +
+	"\x10disallowed_tools\x18\x03 \x03(\tR\x0fdisallowedTools\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
+	"\x06effort\x18\x05 \x01(\tR\x06effort\x12\x18\n" +
+	"\acontext\x18\x06 \x01(\tR\acontext\x12\x14\n" +
+	"\x05agent\x18\a \x01(\tR\x05agent\x12\x1e\n" +
+	"\n" +
+	"background\x18\b \x01(\bR\n" +
+	"background\"\xb4\x01\n" +
 	"\bDispatch\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -1695,7 +1830,7 @@ func file_vak_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_vak_session_v1_session_proto_rawDescData
 }
 
-var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_vak_session_v1_session_proto_goTypes = []any{
 	(*OpenSession)(nil),        // 0: vak.session.v1.OpenSession
 	(*Worker)(nil),             // 1: vak.session.v1.Worker
@@ -1705,40 +1840,42 @@ var file_vak_session_v1_session_proto_goTypes = []any{
 	(*Axes)(nil),               // 5: vak.session.v1.Axes
 	(*BeginTurn)(nil),          // 6: vak.session.v1.BeginTurn
 	(*BeginTurnResult)(nil),    // 7: vak.session.v1.BeginTurnResult
-	(*Dispatch)(nil),           // 8: vak.session.v1.Dispatch
-	(*DispatchResult)(nil),     // 9: vak.session.v1.DispatchResult
-	(*EndTurn)(nil),            // 10: vak.session.v1.EndTurn
-	(*EndTurnResult)(nil),      // 11: vak.session.v1.EndTurnResult
-	(*CloseSession)(nil),       // 12: vak.session.v1.CloseSession
-	(*CloseSessionResult)(nil), // 13: vak.session.v1.CloseSessionResult
-	(*GetSession)(nil),         // 14: vak.session.v1.GetSession
-	(*GetSessionResult)(nil),   // 15: vak.session.v1.GetSessionResult
-	(*ListSessions)(nil),       // 16: vak.session.v1.ListSessions
-	(*ListSessionsResult)(nil), // 17: vak.session.v1.ListSessionsResult
-	(*ListTools)(nil),          // 18: vak.session.v1.ListTools
-	(*ListToolsResult)(nil),    // 19: vak.session.v1.ListToolsResult
-	nil,                        // 20: vak.session.v1.OpenSession.AttributesEntry
-	nil,                        // 21: vak.session.v1.Session.AttributesEntry
-	(*v1.Delta)(nil),           // 22: vak.common.v1.Delta
-	(*v1.Refusal)(nil),         // 23: vak.common.v1.Refusal
+	(*Invocation)(nil),         // 8: vak.session.v1.Invocation
+	(*Dispatch)(nil),           // 9: vak.session.v1.Dispatch
+	(*DispatchResult)(nil),     // 10: vak.session.v1.DispatchResult
+	(*EndTurn)(nil),            // 11: vak.session.v1.EndTurn
+	(*EndTurnResult)(nil),      // 12: vak.session.v1.EndTurnResult
+	(*CloseSession)(nil),       // 13: vak.session.v1.CloseSession
+	(*CloseSessionResult)(nil), // 14: vak.session.v1.CloseSessionResult
+	(*GetSession)(nil),         // 15: vak.session.v1.GetSession
+	(*GetSessionResult)(nil),   // 16: vak.session.v1.GetSessionResult
+	(*ListSessions)(nil),       // 17: vak.session.v1.ListSessions
+	(*ListSessionsResult)(nil), // 18: vak.session.v1.ListSessionsResult
+	(*ListTools)(nil),          // 19: vak.session.v1.ListTools
+	(*ListToolsResult)(nil),    // 20: vak.session.v1.ListToolsResult
+	nil,                        // 21: vak.session.v1.OpenSession.AttributesEntry
+	nil,                        // 22: vak.session.v1.Session.AttributesEntry
+	(*v1.Delta)(nil),           // 23: vak.common.v1.Delta
+	(*v1.Refusal)(nil),         // 24: vak.common.v1.Refusal
 }
 var file_vak_session_v1_session_proto_depIdxs = []int32{
-	20, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
+	21, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
 	1,  // 1: vak.session.v1.OpenSession.worker:type_name -> vak.session.v1.Worker
 	3,  // 2: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
-	21, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
+	22, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
 	1,  // 4: vak.session.v1.Session.worker:type_name -> vak.session.v1.Worker
 	5,  // 5: vak.session.v1.Reading.axes:type_name -> vak.session.v1.Axes
 	4,  // 6: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
-	22, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
-	23, // 8: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
-	3,  // 9: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
-	3,  // 10: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	23, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
+	8,  // 8: vak.session.v1.BeginTurnResult.invocation:type_name -> vak.session.v1.Invocation
+	24, // 9: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
+	3,  // 10: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
+	3,  // 11: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_vak_session_v1_session_proto_init() }
@@ -1752,7 +1889,7 @@ func file_vak_session_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_session_v1_session_proto_rawDesc), len(file_vak_session_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
