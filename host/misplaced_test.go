@@ -78,7 +78,7 @@ func TestRulesAreReportedOnce(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s:%d %s", p.Path, p.Line, p.Code))
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"vak.toml:1 permission_rule", "vak.toml:3 channel_pattern"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"vak.toml:2 permission_rule", "vak.toml:4 channel_pattern"}, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -68,7 +69,8 @@ func (r *root) keepOnFailure() {
 	default:
 		r.failure = "the folder " + r.dir + " cannot be read"
 		if r.result.Revision == 0 && r.opts.Layout == nil {
-			r.result.Config = config.Closed()
+			closed := config.Closed()
+			r.result.Config, r.result.Permissions = closed, []policy.PermissionRules{closed.Permissions}
 		}
 	}
 }

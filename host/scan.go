@@ -15,6 +15,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/actors/reconciler"
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/builtin"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
 	"github.com/vak-actors/vak-actors/internal/policy"
@@ -27,6 +28,7 @@ type scanner struct {
 	reading   declare.Options // what all roots have in common
 	workspace *root
 	shared    []*root
+	home      string // of the user whose ~ rules name; empty: not known
 	misplaced func(config.Config) []capability.Problem
 
 	// plugins are the folders of the enabled plugins, in order of precedence, asked anew in each pass; nil: none. It blocks
@@ -115,29 +117,37 @@ func (s *scanner) merge(roots []*root) {
 			s.merged.Problems = append(s.merged.Problems, r.problem())
 		}
 	}
-	s.policy, s.problems = compile(s.merged.Config), s.misplaced(s.workspace.result.Config)
+	current, problems := compile(s.merged, policy.Host{
+		Workspace: s.workspace.dir, Home: s.home, ReadTool: builtin.Reader, WriteTool: builtin.Writer,
+	})
+	s.policy, s.problems = current, s.misplaced(s.workspace.result.Config)
+	for _, p := range problems {
+		if !slices.Contains(s.merged.Problems, p) { // the reader of vak.toml names its own rules
+			s.problems = append(s.problems, p)
+		}
+	}
 	for _, r := range s.shared {
 		s.problems = append(s.problems, without(r.result.Config, daemonSections, r.opts.Prefix+configName,
 			"write it into the daemon's configuration; this file is read for what it declares")...)
 	}
 }
 
-// compile makes the policy of a configuration. Rules that cannot be read fail closed; whoever read the file reported them.
-func compile(c config.Config) *policy.Current {
-	engine, _ := policy.CompileEngine(c.Permissions)
+// compile makes the policy of what was read. Rules that cannot be read fail closed.
+func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.Problem) {
+	engine, problems := policy.CompileEngineFor(host, r.Permissions...)
 	current := &policy.Current{
-		Revision: revisionOf(c), Engine: engine.Guarding(programs(c)), ApprovalTimeout: c.Approvals.Timeout,
-		Channels: make(map[string]*policy.Channel, len(c.Channels)),
+		Revision: revisionOf(r), Engine: engine.Guarding(programs(r.Declarations)), ApprovalTimeout: r.Config.Approvals.Timeout,
+		Channels: make(map[string]*policy.Channel, len(r.Config.Channels)),
 	}
-	for name, rules := range c.Channels {
-		current.Channels[name], _ = policy.CompileChannel(name, rules)
+	for name, rules := range r.Config.Channels {
+		current.Channels[name], _ = policy.CompileChannel(name, rules) // whoever read the file reported its problems
 	}
-	return current
+	return current, problems
 }
 
 // revisionOf names what a policy is made of.
-func revisionOf(c config.Config) string {
-	text, err := json.Marshal([]any{c.Permissions, c.Channels, programs(c), c.Approvals})
+func revisionOf(r declare.Result) string {
+	text, err := json.Marshal([]any{r.Permissions, r.Config.Channels, programs(r.Declarations), r.Config.Approvals})
 	if err != nil {
 		panic(err) // strings, lists and maps of strings only
 	}
@@ -145,20 +155,23 @@ func revisionOf(c config.Config) string {
 }
 
 // programs are the files of the workspace that hooks and servers run: whoever can write them runs code of their own.
-func programs(c config.Config) []string {
+func programs(declared []capability.Declaration) []string {
 	var files []string
-	add := func(word string) {
-		if strings.Contains(word, "/") && filepath.IsLocal(word) {
-			files = append(files, filepath.ToSlash(word))
+	add := func(words ...string) {
+		for _, word := range words {
+			if strings.Contains(word, "/") && filepath.IsLocal(word) {
+				files = append(files, filepath.ToSlash(word))
+			}
 		}
 	}
-	for _, h := range c.Hooks {
-		for word := range strings.FieldsSeq(h.Command) {
-			add(word)
+	for _, d := range declared {
+		switch c := d.Config.(type) {
+		case *capability.Hook:
+			add(strings.Fields(c.Command)...)
+			add(c.Args...)
+		case *capability.Server:
+			add(c.Command)
 		}
-	}
-	for _, s := range c.MCP {
-		add(s.Command)
 	}
 	return files
 }

@@ -77,7 +77,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
 				reading: reading, workspace: openedAt(workspace, reading), shared: h.userRoots(workspace, reading),
-				misplaced: h.misplaced(id, workspace),
+				home: homeFolder(), misplaced: h.misplaced(id, workspace),
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},

@@ -18,8 +18,11 @@ import (
 // maxWritten is the largest file that write makes and edit changes, in bytes.
 const maxWritten = 4 << 20
 
+// Writer is the tool that writes a file.
+const Writer = "write"
+
 func (f *files) writeOp() op.Op {
-	return op.Op{Run: f.write, WriteTarget: f.writeTarget, Declaration: declaration("write",
+	return op.Op{Run: f.write, WriteTarget: f.writeTarget, Declaration: declaration(Writer,
 		"Writes a file of the workspace, whole.",
 		"Makes the file and its folders where they are missing and replaces what was there. To change a part of a file, use edit.",
 		`{"type":"object","additionalProperties":false,"required":["path","content"],"properties":{

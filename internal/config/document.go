@@ -157,7 +157,11 @@ func (ix *indexer) value(path []string, v *unstable.Node) {
 		}
 	case unstable.Array:
 		for n := 0; children.Next(); n++ {
-			ix.value(append(slices.Clone(path), elementKey(n)), children.Node())
+			element := append(slices.Clone(path), elementKey(n))
+			if raw := children.Node().Raw; raw.Length > 0 {
+				ix.note(element, int(raw.Offset))
+			}
+			ix.value(element, children.Node())
 		}
 	default: // scalars have no keys below them
 	}

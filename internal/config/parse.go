@@ -151,6 +151,11 @@ func readPermissions(top *section) (policy.PermissionRules, Approvals) {
 		Mode: s.oneOf("mode", policy.WorkspaceWrite.String(),
 			policy.ReadOnly.String(), policy.WorkspaceWrite.String(), policy.FullAccess.String()),
 		Allow: s.words("allow"), Ask: s.words("ask"), Deny: s.words("deny"),
+
+		Source: s.doc.path,
+		Lines: policy.RuleLines{
+			Mode: s.line("mode"), Allow: s.elementLines("allow"), Ask: s.elementLines("ask"), Deny: s.elementLines("deny"),
+		},
 	}
 	approvals := Approvals{Timeout: s.duration("approval_timeout", approval.DefaultTimeout)}
 	if approvals.Timeout > approval.MaxTimeout {
@@ -161,7 +166,7 @@ func readPermissions(top *section) (policy.PermissionRules, Approvals) {
 		return denyAll(), defaults
 	}
 	_, problems := policy.CompileEngine(rules)
-	s.adopt(problems)
+	s.doc.problems = append(s.doc.problems, problems...)
 	return rules, approvals
 }
 
@@ -208,11 +213,21 @@ func (s *section) filter(key string) policy.Filter {
 	return f
 }
 
-// adopt reports the problems of another package at the section's line.
-func (s *section) adopt(problems []capability.Problem) {
+// adopt reports the problems of another package at the line of the setting they name, or else at the section's.
+func (s *section) adopt(problems []policy.ChannelProblem) {
 	for _, p := range problems {
-		s.doc.report(p.Severity, p.Code, s.line(), p.Message, p.Hint)
+		s.doc.report(capability.SeverityError, "channel_pattern", s.line(p.Category, p.List, elementKey(p.Entry)), p.Message, p.Hint)
 	}
+}
+
+// elementLines are the lines of the entries of a list.
+func (s *section) elementLines(key string) []int {
+	list, _ := s.values[key].([]any)
+	var lines []int
+	for i := range list {
+		lines = append(lines, s.line(key, elementKey(i)))
+	}
+	return lines
 }
 
 // reportUnsupported names the sections that are known but do nothing in this version, and the spellings of others.

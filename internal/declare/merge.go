@@ -22,6 +22,7 @@ func Merge(roots ...Result) Result {
 	for i, r := range roots {
 		all.Problems = append(all.Problems, r.Problems...)
 		all.Shadowed = append(all.Shadowed, r.Shadowed...)
+		all.Permissions = append(all.Permissions, r.Permissions...)
 		if i == 0 {
 			all.Config = r.Config
 		} else {
@@ -47,16 +48,9 @@ func (r *Result) sort() {
 	capability.SortProblems(r.Problems)
 }
 
-// mergeConfig adds what a root of lower precedence configures. Rules of permission add up, so that a deny holds wherever
-// it is written; the mode is the first one's that names one. A file that cannot be read may hold any deny, so it closes
-// everything. Whatever else a vak.toml says counts in its own root alone.
+// mergeConfig adds what a root of lower precedence configures. Permissions are layers of their own, see Result. Whatever
+// else a vak.toml says counts in its own root alone.
 func mergeConfig(first, next config.Config) config.Config {
-	p, q := first.Permissions, next.Permissions
-	if next.Unreadable || !first.Unreadable && !first.Writes("permissions.mode") && next.Writes("permissions.mode") {
-		p.Mode = q.Mode
-	}
-	p.Allow, p.Ask, p.Deny = slices.Concat(p.Allow, q.Allow), slices.Concat(p.Ask, q.Ask), slices.Concat(p.Deny, q.Deny)
-	first.Permissions = p
 	first.Unreadable = first.Unreadable || next.Unreadable
 	if !first.Writes("approvals.timeout") && next.Writes("approvals.timeout") {
 		first.Approvals = next.Approvals

@@ -9,16 +9,18 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // product is what one file, or one version of it, contributes. It is never changed after it was made.
 type product struct {
 	declarations []capability.Declaration
 	problems     []capability.Problem
-	config       *config.Config // vak.toml only
-	broken       bool           // a shared file that could not be read as a whole; an earlier version stays in force
-	document     bool           // of a skill or command
-	restricting  []string       // of a document: the entries of its metadata that restrict, as written
+	config       *config.Config           // vak.toml only
+	permissions  []policy.PermissionRules // of the settings of other programs
+	broken       bool                     // a shared file that could not be read as a whole; an earlier version stays in force
+	document     bool                     // of a skill or command
+	restricting  []string                 // of a document: the entries of its metadata that restrict, as written
 }
 
 // after is what counts of a version of a file that follows another. A document that cannot be read any more leaves the

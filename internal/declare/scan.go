@@ -9,6 +9,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -48,6 +49,7 @@ type Result struct {
 	Declarations []capability.Declaration // in order of ids, each id once
 	Problems     []capability.Problem     // in order of paths
 	Shadowed     []capability.Shadow      // in order of ids
+	Permissions  []policy.PermissionRules // of every file that has any, in order of precedence; those of Config come first
 	Config       config.Config            // of vak.toml; a version that was read before while the file is broken
 	Watch        []string                 // folders in which an edit matters, relative, sorted; those that exist
 }
@@ -225,8 +227,23 @@ func (s *Scanner) result() Result {
 			r.shadow(d, r.Declarations[i])
 		}
 	}
+	r.Permissions = s.permissions(r.Config.Permissions)
 	r.sort()
 	return r
+}
+
+// permissions collects the layers of the root's files.
+func (s *Scanner) permissions(own policy.PermissionRules) []policy.PermissionRules {
+	layers := []policy.PermissionRules{own}
+	for _, p := range s.products {
+		layers = append(layers, p.permissions...)
+	}
+	for i := range layers {
+		if layers[i].Source != "" {
+			layers[i].Source = s.opts.Prefix + layers[i].Source
+		}
+	}
+	return layers
 }
 
 // shadow notes a declaration that another one hides, and says so where it would have done something else.

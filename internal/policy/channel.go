@@ -29,7 +29,7 @@ type addressFilter struct {
 
 // CompileChannel compiles the rules of channel name. A pattern that cannot be read is a problem: in an allow list it
 // grants nothing, in a deny list it hides the whole category, since nobody can say what it was meant to hide.
-func CompileChannel(name string, rules ChannelRules) (*Channel, []capability.Problem) {
+func CompileChannel(name string, rules ChannelRules) (*Channel, []ChannelProblem) {
 	c := channelCompiler{channel: name}
 	l := layer{
 		tools:  c.names("tools", rules.Tools),
@@ -51,32 +51,40 @@ func Compose(parent, child *Channel) *Channel {
 	return &Channel{layers: slices.Concat(parent.layers, child.layers)}
 }
 
+// ChannelProblem is a pattern of a channel that cannot be read, and where it stands: [channels.<name>] <category>.<list>,
+// counted from 0.
+type ChannelProblem struct {
+	Category, List string
+	Entry          int
+	Message, Hint  string
+}
+
 type channelCompiler struct {
 	channel  string
-	problems []capability.Problem
+	problems []ChannelProblem
 }
 
 func (c *channelCompiler) names(category string, f Filter) nameFilter {
-	allow := compileList(c, category+".allow", f.Allow, compileGlob, nil)
-	deny := compileList(c, category+".deny", f.Deny, compileGlob, []glob{"*"})
+	allow := compileList(c, category, "allow", f.Allow, compileGlob, nil)
+	deny := compileList(c, category, "deny", f.Deny, compileGlob, []glob{"*"})
 	return nameFilter{f.Allow == nil, allow, deny}
 }
 
 func (c *channelCompiler) addresses(category string, f Filter) addressFilter {
-	allow := compileList(c, category+".allow", f.Allow, compileAddress, nil)
-	deny := compileList(c, category+".deny", f.Deny, compileAddress, []addressGlob{{"*", "*"}})
+	allow := compileList(c, category, "allow", f.Allow, compileAddress, nil)
+	deny := compileList(c, category, "deny", f.Deny, compileAddress, []addressGlob{{"*", "*"}})
 	return addressFilter{f.Allow == nil, allow, deny}
 }
 
 // compileList compiles every pattern of a list; instead is what stands in for an unreadable one.
-func compileList[G any](c *channelCompiler, list string, patterns []string, compile func(string) (G, error), instead []G) []G {
+func compileList[G any](c *channelCompiler, category, list string, patterns []string, compile func(string) (G, error), instead []G) []G {
 	var all []G
 	for i, p := range patterns {
 		g, err := compile(p)
 		if err != nil {
-			c.problems = append(c.problems, capability.Problem{
-				Severity: capability.SeverityError, Code: "channel_pattern",
-				Message: fmt.Sprintf("[channels.%s] %s, entry %d: %v", c.channel, list, i+1, err),
+			c.problems = append(c.problems, ChannelProblem{
+				Category: category, List: list, Entry: i,
+				Message: fmt.Sprintf("[channels.%s] %s.%s, entry %d: %v", c.channel, category, list, i+1, err),
 				Hint:    "write * for anything, for instance mcp = { deny = [\"github/delete_*\"] }",
 			})
 			all = append(all, instead...)

@@ -100,7 +100,7 @@ func TestChannelUnreadable(t *testing.T) {
 	if len(problems) != 3 {
 		t.Fatalf("problems: %v", problems)
 	}
-	if p := problems[0]; p.Severity != capability.SeverityError || p.Code != "channel_pattern" ||
+	if p := problems[0]; p.Category != "tools" || p.List != "allow" || p.Entry != 0 ||
 		!strings.HasPrefix(p.Message, "[channels.web] tools.allow, entry 1:") || p.Hint == "" {
 		t.Errorf("problem: %+v", p)
 	}

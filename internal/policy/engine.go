@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -51,47 +52,140 @@ type Decision struct {
 
 // Engine judges calls by rules and mode. It is never changed after it was compiled.
 type Engine struct {
+	host    Host
 	mode    Mode
 	rules   []rule   // in order of severity, deny first
 	guarded []string // further files that are never written by mode alone; lower case
 	shut    string   // why every call is denied; empty: it is not
 }
 
-// CompileEngine compiles the section. It fails closed: a deny rule that cannot be read denies every call until it is
-// repaired, since nobody can say what it was meant to stop; an unknown mode is read-only. An ask or allow rule that
-// cannot be read grants nothing. Each is a problem.
-func CompileEngine(section PermissionRules) (*Engine, []capability.Problem) {
-	e := &Engine{}
-	var problems []capability.Problem
-	report := func(where string, err error) {
-		problems = append(problems, capability.Problem{
-			Severity: capability.SeverityError, Code: "permission_rule",
-			Message: fmt.Sprintf("[permissions] %s: %v", where, err),
-			Hint:    "write a tool, or a tool and a glob: read, write(src/**), mcp(github/get_*)",
-		})
+// Host is what rules may refer to of the host: the folders that paths may be relative to, absolute, and the tools as which
+// the redirections of a command read and write. Empty where one is not known.
+type Host struct{ Workspace, Home, ReadTool, WriteTool string }
+
+// CompileEngine compiles layers of permissions, the more important first. It fails closed: a deny rule that cannot be read
+// denies every call until it is repaired, since nobody can say what it was meant to stop; an unknown mode is read-only. An
+// ask or allow rule that cannot be read grants nothing. Each is a problem, and so is what an untrusted layer would grant.
+//
+// Deny and ask rules of all layers add up, and so do the allow rules of the trusted ones. The mode is that of the first
+// trusted layer that names one; an untrusted layer may only make it stricter.
+func CompileEngine(layers ...PermissionRules) (*Engine, []capability.Problem) {
+	return CompileEngineFor(Host{}, layers...)
+}
+
+// CompileEngineFor is CompileEngine with a known host.
+func CompileEngineFor(host Host, layers ...PermissionRules) (*Engine, []capability.Problem) {
+	c := engineCompiler{engine: &Engine{mode: WorkspaceWrite, host: host}}
+	for _, l := range layers {
+		c.layer(l)
 	}
-	var err error
-	if e.mode, err = ParseMode(section.Mode); err != nil {
-		report("mode", err)
+	if c.strictest != nil {
+		c.engine.mode = min(c.engine.mode, *c.strictest)
 	}
-	for _, list := range []struct {
-		effect Effect
-		rules  []string
-	}{{Deny, section.Deny}, {Ask, section.Ask}, {Allow, section.Allow}} {
-		for i, text := range list.rules {
-			r, err := parseRule(list.effect, text)
-			if err != nil {
-				report(fmt.Sprintf("%s, entry %d", list.effect, i+1), err)
-				if r.effect == Deny {
-					e.shut = fmt.Sprintf("[permissions] deny, entry %d cannot be read", i+1)
-				}
-				continue
+	c.engine.rules = bySeverity(c.engine.rules)
+	return c.engine, c.problems
+}
+
+type engineCompiler struct {
+	engine    *Engine
+	named     bool  // a trusted layer has named the mode
+	strictest *Mode // of what the untrusted layers ask for
+	problems  []capability.Problem
+}
+
+func (c *engineCompiler) report(severity capability.Severity, code string, l PermissionRules, line int, message, hint string) {
+	c.problems = append(c.problems, capability.Problem{
+		Severity: severity, Code: code, Path: l.Source, Line: line, Message: message, Hint: hint,
+	})
+}
+
+func (c *engineCompiler) layer(l PermissionRules) {
+	c.mode(l)
+	withheld := 0
+	for _, effect := range []Effect{Deny, Ask, Allow} {
+		texts, lines := l.list(effect)
+		for i, text := range texts {
+			line := 0
+			if i < len(lines) {
+				line = lines[i]
 			}
-			e.rules = append(e.rules, r)
+			r, err := c.parse(l.Dialect, effect, text)
+			switch {
+			case errors.Is(err, errNoTool):
+				c.report(capability.SeverityWarning, "permission_rule", l, line, fmt.Sprintf("%s %q: %v", effect, text, err), "remove it, or leave it to the program it was written for")
+			case err != nil:
+				c.unreadable(l, r.effect, i, line, err)
+			case r.effect == Allow && l.Untrusted:
+				withheld++
+			default:
+				if r.at = l.Source; r.at != "" && line > 0 {
+					r.at = fmt.Sprintf("%s:%d", l.Source, line)
+				}
+				c.engine.rules = append(c.engine.rules, r)
+			}
 		}
 	}
-	e.rules = bySeverity(e.rules)
-	return e, problems
+	if withheld > 0 {
+		c.report(capability.SeverityWarning, "permissions_untrusted", l, 0,
+			fmt.Sprintf("%d allow rules grant nothing: nobody has trusted this workspace", withheld), trustHint)
+	}
+}
+
+const trustHint = "read them; if they are right: vak-actors trust"
+
+func (c *engineCompiler) parse(dialect capability.Dialect, effect Effect, text string) (rule, error) {
+	if dialect == capability.DialectClaude {
+		return claudeCompiler{c.engine.host}.rule(effect, text)
+	}
+	return parseRule(effect, text)
+}
+
+// unreadable reports an entry. One that was meant to deny shuts the engine.
+func (c *engineCompiler) unreadable(l PermissionRules, effect Effect, i, line int, err error) {
+	hint := "write a tool, or a tool and a glob: read, write(src/**), mcp(github/get_*)"
+	if l.Dialect == capability.DialectClaude {
+		hint = "write a tool, or a tool and what it acts on: Read, Edit(src/**), Bash(git status), mcp__github__get_issue"
+	}
+	where := fmt.Sprintf("%s, entry %d", effect, i+1)
+	if effect == Deny {
+		hint += "; until then every call is denied"
+		c.engine.shut = fmt.Sprintf("%s of the permissions cannot be read", where)
+		if l.Source != "" {
+			c.engine.shut += ": " + l.Source
+		}
+	}
+	c.report(capability.SeverityError, "permission_rule", l, line, fmt.Sprintf("%s: %v", where, err), hint)
+}
+
+func (c *engineCompiler) mode(l PermissionRules) {
+	text := l.Mode
+	if l.Dialect == capability.DialectClaude {
+		var err error
+		if text, err = claudeMode(text); err != nil {
+			c.report(capability.SeverityWarning, "permission_mode", l, l.Lines.Mode, err.Error(), "set mode in [permissions] of vak.toml")
+		}
+	}
+	if text == "" {
+		return
+	}
+	mode, err := ParseMode(text)
+	if err != nil {
+		c.report(capability.SeverityError, "permission_rule", l, l.Lines.Mode, fmt.Sprintf("mode: %v", err), "until then the mode is read-only")
+	}
+	switch {
+	case l.Untrusted:
+		if mode > WorkspaceWrite {
+			c.report(capability.SeverityWarning, "permissions_untrusted", l, l.Lines.Mode,
+				fmt.Sprintf("the mode %s is not taken: nobody has trusted this workspace", mode), trustHint)
+		}
+		if c.strictest == nil || mode < *c.strictest {
+			c.strictest = &mode
+		}
+	case err != nil:
+		c.engine.mode, c.named = ReadOnly, true
+	case !c.named:
+		c.engine.mode, c.named = mode, true
+	}
 }
 
 // bySeverity keeps the order of rules within one effect.
@@ -119,14 +213,22 @@ func (e *Engine) Decide(req Request) Decision {
 	if e.shut != "" {
 		return Decision{Effect: Deny, Reason: e.shut}
 	}
+	if req.Kind == SubjectCommand && req.Server == "" {
+		return e.decideCommand(req)
+	}
 	names := req.names()
 	decided := e.byMode(req)
 	for _, r := range e.rules {
 		if r.matchesTool(names) && r.matchesSubject(req) {
-			decided = Decision{r.effect, r.text, fmt.Sprintf("the rule %s says %s", r.text, r.effect)}
+			decided = r.says()
 			break
 		}
 	}
+	return e.cap(req, decided)
+}
+
+// cap keeps the mode read-only from being loosened by a rule.
+func (e *Engine) cap(req Request, decided Decision) Decision {
 	if e.mode == ReadOnly && !req.ReadOnly && decided.Effect != Deny {
 		return e.byMode(req)
 	}

@@ -11,7 +11,7 @@ import (
 
 func engine(t testing.TB, rules PermissionRules) *Engine {
 	t.Helper()
-	e, problems := CompileEngine(rules)
+	e, problems := CompileEngineFor(Host{ReadTool: "read", WriteTool: "write"}, rules)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

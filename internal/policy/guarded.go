@@ -8,7 +8,7 @@ import (
 
 // guardedFiles govern what an agent may do, or run outside of its tools: each stands for itself and what lies below it.
 // By mode they are never written without a question; a rule may say otherwise. Lower case.
-var guardedFiles = []string{"vak.toml", ".mcp.json", ".claude"}
+var guardedFiles = []string{"vak.toml", ".vak", ".mcp.json", ".claude", ".cursor", ".vscode", ".codex", ".gemini"}
 
 // guardedFolder is guarded wherever it lies: what is in it runs when people use their tools.
 const guardedFolder = ".git"

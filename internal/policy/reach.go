@@ -126,7 +126,7 @@ func (e *Engine) decideAll(req Request) (decided Decision, partial string) {
 		whole, some := r.covers(req)
 		if whole && !found {
 			found = true
-			decided = Decision{r.effect, r.text, fmt.Sprintf("the rule %s says %s", r.text, r.effect)}
+			decided = r.says()
 		}
 		if some && r.effect == Allow && partial == "" {
 			partial = r.text
@@ -151,23 +151,38 @@ func (r rule) covers(req Request) (whole, some bool) {
 	switch {
 	case req.Server != "" && req.ServerTool == "":
 		return r.coversServer(req)
-	case !r.matchesTool(req.names()):
+	case !r.matchesTool(req.names()) || !r.meant(req):
 		return false, false
-	case r.pattern == "":
+	case r.subject == nil:
 		return true, true
+	case r.aboutParameter():
+		return false, r.effect != Allow
 	case req.Server != "" || req.Subject != "":
-		m := r.matchesSubject(req)
+		m := r.subject.matches(req)
 		return m, m
 	}
 	return false, req.Kind != SubjectNone
 }
 
+// aboutParameter reports whether only a call with its arguments says if the rule matches.
+func (r rule) aboutParameter() bool {
+	_, is := r.subject.(parameter)
+	return is
+}
+
 // coversServer is covers for a server whose tools are not known.
 func (r rule) coversServer(req Request) (whole, some bool) {
 	server := strings.ToLower(req.Server)
-	if r.pattern != "" {
-		a, err := compileAddress(r.pattern)
-		if err != nil || !r.tool.match(BrokerTool) || !a.server.match(req.Server) {
+	if r.kind != SubjectNone || r.aboutParameter() {
+		return false, false
+	}
+	if r.subject != nil {
+		pattern, isGlob := r.subject.(globMatcher)
+		if !isGlob || !r.tool.match(BrokerTool) {
+			return false, false
+		}
+		a, err := compileAddress(string(pattern))
+		if err != nil || !a.server.match(req.Server) {
 			return false, false
 		}
 		return a.tool.universal(), true

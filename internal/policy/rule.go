@@ -1,9 +1,10 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -51,6 +52,7 @@ type Request struct {
 	ServerTool string
 	Subject    string // what the call acts on; for a server's tool it is server/tool and this is ignored
 	Kind       SubjectKind
+	Arguments  string // the JSON object of the call, for rules about a parameter; of a server's tool its own. Empty: not known
 
 	ReadOnly    bool // the tool declares that it changes nothing
 	Destructive bool // the tool declares that it may destroy
@@ -75,54 +77,6 @@ const (
 	ShellTool  = "bash"
 )
 
-// rule is one compiled entry of [permissions].
-type rule struct {
-	effect  Effect
-	text    string // without prefix, as written
-	tool    glob   // lower case, over every name the tool of a request has
-	pattern string // over the subject; empty: any subject
-}
-
-var ruleForm = regexp.MustCompile(`^([^()\s]+)(?:\((.+)\))?$`)
-
-// parseRule reads `[+?-]Tool` or `[+?-]Tool(glob)` from the list of that effect. A prefix may be stricter than its list
-// and then counts; one that is looser is an error.
-func parseRule(list Effect, text string) (rule, error) {
-	r := rule{effect: list, text: strings.TrimSpace(text)}
-	if r.text == "" {
-		return r, fmt.Errorf("an empty rule says nothing")
-	}
-	if i := strings.IndexByte("-?+", r.text[0]); i >= 0 {
-		prefix := Effect(i)
-		if prefix > list {
-			return r, fmt.Errorf("%q would %s, but it stands in the list %s", text, prefix, list)
-		}
-		r.effect, r.text = prefix, r.text[1:]
-	}
-	parts := ruleForm.FindStringSubmatch(r.text)
-	if parts == nil {
-		return r, fmt.Errorf("%q is not of the form Tool or Tool(glob)", text)
-	}
-	var err error
-	if r.tool, err = compileGlob(strings.ToLower(parts[1])); err != nil {
-		return r, err
-	}
-	if r.pattern = parts[2]; strings.Trim(r.pattern, "*") == "" {
-		r.pattern = ""
-	}
-	if !doublestar.ValidatePattern(r.pattern) {
-		return r, fmt.Errorf("%q holds no valid pattern: check its brackets and braces", text)
-	}
-	if r.pattern != "" && namesServerTool(parts[1]) {
-		return r, fmt.Errorf("%q names a server's tool, whose arguments cannot be matched: leave (…) out", text)
-	}
-	return r, nil
-}
-
-func namesServerTool(tool string) bool {
-	return strings.Contains(tool, "/") || strings.HasPrefix(strings.ToLower(tool), BrokerTool+"__")
-}
-
 // names is every name under which rules know the tool of a request, lower case.
 func (r Request) names() []string {
 	if r.Server == "" {
@@ -132,35 +86,194 @@ func (r Request) names() []string {
 	return []string{strings.ToLower(r.Tool), s + "/" + t, BrokerTool + "__" + s + "__" + t, BrokerTool + "__" + s}
 }
 
+// rule is one compiled entry.
+type rule struct {
+	effect  Effect
+	text    string      // without prefix, as written
+	at      string      // file:line, for people; empty: not known
+	tool    glob        // lower case, over every name the tool of a request has
+	kind    SubjectKind // when set, calls of other kinds are not meant
+	access  access
+	subject matcher // nil: any subject
+}
+
+// matcher says whether a rule's subject is that of a request.
+type matcher interface {
+	matches(req Request) bool
+}
+
 func (r rule) matchesTool(names []string) bool {
 	return slices.ContainsFunc(names, r.tool.match)
 }
 
-// matchesSubject matches paths by path segments and everything else as one text.
 func (r rule) matchesSubject(req Request) bool {
-	if r.pattern == "" {
-		return true
-	}
-	switch {
-	case req.Server != "":
-		return asText(r.pattern, req.Server+"/"+req.ServerTool)
-	case req.Kind == SubjectPath:
-		ok, err := doublestar.Match(r.pattern, path.Clean(req.Subject))
-		return ok && err == nil
-	case req.Kind == SubjectCommand && r.effect == Allow && compound(req.Subject):
+	if !r.meant(req) {
 		return false
 	}
-	return req.Subject != "" && asText(r.pattern, req.Subject)
+	return r.subject == nil || r.subject.matches(req)
+}
+
+// meant reports whether calls of that kind and access are.
+func (r rule) meant(req Request) bool {
+	return (r.kind == SubjectNone || r.kind == req.Kind) && r.access.is(req)
+}
+
+// says is the decision of a rule that matches.
+func (r rule) says() Decision {
+	where := ""
+	if r.at != "" {
+		where = " in " + r.at
+	}
+	return Decision{r.effect, r.text, fmt.Sprintf("the rule %s%s says %s", r.text, where, r.effect)}
+}
+
+// globMatcher matches paths by path segments and everything else as one text.
+type globMatcher string
+
+func (g globMatcher) matches(req Request) bool {
+	switch {
+	case req.Server != "":
+		return asText(string(g), req.Server+"/"+req.ServerTool)
+	case req.Kind == SubjectPath:
+		ok, err := doublestar.Match(string(g), path.Clean(req.Subject))
+		return ok && err == nil
+	}
+	return req.Subject != "" && asText(string(g), req.Subject)
 }
 
 func asText(pattern, text string) bool {
 	return glob(strings.ReplaceAll(pattern, "/", slashStandIn)).match(text)
 }
 
-// compound reports whether a shell could run more than one command, or write a file, for this text. No pattern may
-// allow such a text, because it would allow what follows the part that was meant.
-func compound(command string) bool {
-	return strings.ContainsAny(command, "\n\r;&|<>`") || strings.Contains(command, "$(")
+// commandGlob matches a simple command. "git *" means git with any arguments and none, "git*" what begins so.
+type commandGlob struct {
+	pattern string
+	star    bool // only * has a meaning, as in Claude Code
+}
+
+func (g commandGlob) matches(req Request) bool {
+	if req.Kind != SubjectCommand {
+		return false
+	}
+	if before, bare := strings.CutSuffix(g.pattern, " *"); bare && g.one(before, req.Subject) {
+		return true
+	}
+	return g.one(g.pattern, req.Subject)
+}
+
+func (g commandGlob) one(pattern, text string) bool {
+	if !g.star {
+		return asText(pattern, text)
+	}
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, p := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, p)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(p):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// literal reports whether the pattern stands for one text.
+func (g commandGlob) literal() bool {
+	if g.star {
+		return !strings.Contains(g.pattern, "*")
+	}
+	return !strings.ContainsAny(g.pattern, `*?[{\`)
+}
+
+// pathGlobs match a path when one of them does: relative to the workspace, or absolute where absolute is set.
+type pathGlobs struct {
+	patterns []string
+	absolute bool
+	folder   string // the workspace, to make a subject absolute
+}
+
+func (g pathGlobs) matches(req Request) bool {
+	if req.Kind != SubjectPath || req.Subject == "" {
+		return false
+	}
+	subject := path.Clean(req.Subject)
+	switch {
+	case g.absolute && !path.IsAbs(subject):
+		if g.folder == "" {
+			return false
+		}
+		subject = path.Join(g.folder, subject)
+	case !g.absolute && path.IsAbs(subject):
+		return false
+	}
+	return slices.ContainsFunc(g.patterns, func(p string) bool {
+		ok, err := doublestar.Match(p, subject)
+		return ok && err == nil
+	})
+}
+
+// domainGlob matches the host of a URL; a leading *. stands for any host below it.
+type domainGlob string
+
+func (g domainGlob) matches(req Request) bool {
+	if req.Kind != SubjectURL {
+		return false
+	}
+	u, err := url.Parse(req.Subject)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if below, wild := strings.CutPrefix(string(g), "*."); wild {
+		return strings.HasSuffix(host, "."+below)
+	}
+	return host == string(g) || g == "*"
+}
+
+// parameter matches an argument of a call by name and value. Only deny and ask rules have it: it cannot know under which
+// other name a tool takes the same thing.
+type parameter struct{ name, value glob }
+
+func (p parameter) matches(req Request) bool {
+	var object map[string]any
+	if req.Arguments == "" || json.Unmarshal([]byte(req.Arguments), &object) != nil {
+		return req.Arguments != "" // a guard that cannot read what it guards
+	}
+	for name, value := range object {
+		if p.name.match(name) && p.holds(value, maxParameterDepth) {
+			return true
+		}
+	}
+	return false
+}
+
+const maxParameterDepth = 8
+
+// holds looks for the value in lists and objects, too, and compares paths in their clean spelling as well.
+func (p parameter) holds(value any, depth int) bool {
+	if depth == 0 {
+		return true
+	}
+	switch v := value.(type) {
+	case string:
+		return p.value.match(v) || p.value.match(path.Clean(v)) || p.value.match(strings.TrimPrefix(path.Clean(v), "/"))
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return p.holds(e, depth-1) })
+	case map[string]any:
+		for _, e := range v {
+			if p.holds(e, depth-1) {
+				return true
+			}
+		}
+		return false
+	}
+	return p.value.match(fmt.Sprint(value))
 }
 
 // inside reports whether a path subject lies in the workspace.

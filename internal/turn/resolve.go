@@ -45,10 +45,13 @@ type Target struct {
 // first. They are about these Arguments; after a hook rewrote them, Resolve must be asked again.
 func (t Target) Requests() []policy.Request {
 	if t.ServerTool != "" {
-		return []policy.Request{ServerRequest(t.Server, t.ServerTool, t.Observed)}
+		r := ServerRequest(t.Server, t.ServerTool, t.Observed)
+		r.Arguments = string(t.ServerArguments)
+		return []policy.Request{r}
 	}
 	r := policy.Request{
-		Tool: t.Tool.ID.Name, ReadOnly: t.Definition.ReadOnly || t.Tool.ID.Name == policy.BrokerTool,
+		Arguments: string(t.Arguments),
+		Tool:      t.Tool.ID.Name, ReadOnly: t.Definition.ReadOnly || t.Tool.ID.Name == policy.BrokerTool,
 		Destructive: t.Definition.Destructive,
 	}
 	if t.Skill != nil {

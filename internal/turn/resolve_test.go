@@ -182,20 +182,24 @@ func TestTargetRequests(t *testing.T) {
 		server("git", capability.Server{}, "status").server("cold", capability.Server{}).admit()
 	for _, tc := range []struct {
 		name, arguments string
-		want            []policy.Request
+		want            []policy.Request // their Arguments are those of the last column
+		judged          string
 	}{
 		{"write", `{"path":"a/b","url":"u"}`, []policy.Request{
 			{Tool: "write", Subject: "a/b", Kind: policy.SubjectPath, Destructive: true},
 			{Tool: "write", Subject: "u", Kind: policy.SubjectURL, Destructive: true},
-		}},
-		{"skill", `{"name":"pdf"}`, []policy.Request{{Tool: "skill", Subject: "pdf", Kind: policy.SubjectName, ReadOnly: true}}},
-		{"git__status", ``, []policy.Request{{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}}},
-		{"cold__x", ``, []policy.Request{{Tool: "mcp", Server: "cold", ServerTool: "x"}}},
-		{"mcp", `{"action":"list"}`, []policy.Request{{Tool: "mcp", ReadOnly: true}}},
+		}, `{"path":"a/b","url":"u"}`},
+		{"skill", `{"name":"pdf"}`, []policy.Request{{Tool: "skill", Subject: "pdf", Kind: policy.SubjectName, ReadOnly: true}}, `{"name":"pdf"}`},
+		{"git__status", `{"a":1}`, []policy.Request{{Tool: "mcp", Server: "git", ServerTool: "status", ReadOnly: true}}, `{"a":1}`},
+		{"cold__x", ``, []policy.Request{{Tool: "mcp", Server: "cold", ServerTool: "x"}}, `{}`},
+		{"mcp", `{"action":"list"}`, []policy.Request{{Tool: "mcp", ReadOnly: true}}, `{"action":"list"}`},
 	} {
 		target, err := Resolve(a, tc.name, json.RawMessage(tc.arguments), nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i := range tc.want {
+			tc.want[i].Arguments = tc.judged
 		}
 		if diff := cmp.Diff(tc.want, target.Requests()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
