@@ -194,6 +194,7 @@ func (*Server) Kind() Kind { return KindMCP }
 // for one cause are no news. A failure is a reason and never adds a name that could be called.
 type Observation struct {
 	Catalog []ObservedTool `json:"catalog,omitempty"` // sorted by name; nil: never listed, or forgotten
+	Notes   []string       `json:"notes,omitempty"`   // what the catalog lacks and why, a tool a line; a bounded number
 	Failure string         `json:"failure,omitempty"` // reason of the last failed attempt; empty after a success
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/childproc"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/mcpio"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -66,34 +67,52 @@ func (c *connection) CallTool(ctx context.Context, tool string, arguments json.R
 }
 
 // connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
-func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, []capability.ObservedTool, error) {
+func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, seen, error) {
 	spec, secrets, err := k.spec(name, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, seen{}, err
 	}
 	conn, catalog, err := mcpio.Connect(ctx, spec, h)
 	if err != nil {
-		return nil, nil, err
+		return nil, seen{}, err
 	}
 	info := conn.Info()
 	return &connection{conn, notes(catalog), mcpio.NewRedactor(secrets...), info.PID, info.Started}, observed(catalog), nil
 }
 
+// notes is what an operator who probes the server is told of its catalog.
 func notes(c mcpio.Catalog) []string {
-	var all []string
-	for _, q := range c.Quarantined {
-		all = append(all, fmt.Sprintf("%s: left out: %s", q.Name, q.Reason))
-	}
+	all := lacks(c, len(c.Quarantined))
 	for _, r := range c.Repaired {
 		all = append(all, fmt.Sprintf("%s: repaired: %s", r.Name, r.What))
-	}
-	if c.Truncated {
-		all = append(all, "the list is not complete: "+c.Note)
 	}
 	return all
 }
 
-func observed(c mcpio.Catalog) []capability.ObservedTool {
+// lacks says what was left out of a catalog, of at most so many tools.
+func lacks(c mcpio.Catalog, most int) []string {
+	var all []string
+	if c.Truncated {
+		all = append(all, "the list is not complete: "+c.Note)
+	}
+	for _, q := range c.Quarantined[:min(len(c.Quarantined), most)] {
+		all = append(all, fmt.Sprintf("%s: left out: %s", phrase.Cut(q.Name, maxNoteName), q.Reason))
+	}
+	return all
+}
+
+const (
+	maxLacks    = 50 // tools that an observation says are left out
+	maxNoteName = 80 // bytes of a tool's name
+)
+
+// seen is a catalog as it becomes an observation.
+type seen struct {
+	tools []capability.ObservedTool
+	lacks []string
+}
+
+func observed(c mcpio.Catalog) seen {
 	tools := make([]capability.ObservedTool, len(c.Tools))
 	for i, t := range c.Tools {
 		tools[i] = capability.ObservedTool{
@@ -101,7 +120,7 @@ func observed(c mcpio.Catalog) []capability.ObservedTool {
 			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent,
 		}
 	}
-	return tools
+	return seen{tools, lacks(c, maxLacks)}
 }
 
 // spec says how a server is reached, and which secrets it is given.

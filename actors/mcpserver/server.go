@@ -59,7 +59,7 @@ type (
 	connected struct {
 		generation uint64
 		conn       *connection
-		catalog    []capability.ObservedTool
+		catalog    seen
 		err        error
 	}
 	ended struct {
@@ -69,7 +69,7 @@ type (
 	}
 	listed struct {
 		generation uint64
-		catalog    []capability.ObservedTool
+		catalog    seen
 		err        error
 	}
 	changed struct{ generation uint64 }
@@ -107,7 +107,7 @@ func (s *server) Receive(c *actorkit.Context, msg any) {
 	case ended:
 		s.onEnded(c, m)
 	case listed:
-		s.step(c, lifecycle.Listed{Generation: m.generation, Catalog: m.catalog, Failure: reason(m.err)})
+		s.step(c, lifecycle.Listed{Generation: m.generation, Catalog: m.catalog.tools, Notes: m.catalog.lacks, Failure: reason(m.err)})
 	case changed:
 		s.step(c, lifecycle.ListChanged{Generation: m.generation})
 	case released:
@@ -211,7 +211,7 @@ func (s *server) onConnected(c *actorkit.Context, m connected) {
 	if s.machine.Phase() == lifecycle.Stopping {
 		s.watching.Cancel(errClosing)
 	}
-	s.step(c, lifecycle.Started{Generation: m.generation, Catalog: m.catalog})
+	s.step(c, lifecycle.Started{Generation: m.generation, Catalog: m.catalog.tools, Notes: m.catalog.lacks})
 }
 
 // closeTime bounds the stop sequence of a child: end of input, SIGTERM, SIGKILL.

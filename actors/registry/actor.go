@@ -58,6 +58,7 @@ type registry struct {
 	declared     []capability.Declaration // of the last pass
 	problems     []capability.Problem
 	shadowed     []capability.Shadow
+	catalogs     catalogs
 	policy       *policy.Current
 	loop         capability.LoopHealth
 
@@ -121,7 +122,7 @@ func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) 
 	case *registryv1.Restore:
 		r.restore(c, m, reply)
 	case *registryv1.GetReport:
-		reply.Reply(r.report())
+		r.report(c, reply)
 	case *registryv1.Find:
 		r.find(c, m, reply)
 	default:

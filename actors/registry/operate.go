@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
@@ -88,20 +89,29 @@ func (r *registry) saveRevocations(c *actorkit.Context, reply actorkit.Replier, 
 	})
 }
 
-func (r *registry) report() any {
-	var actors []capability.Health
+// report answers in an effect: what is wrong with thousands of tools takes a while to say, the first time.
+func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
+	in := capability.ReportInput{
+		Tenant: r.Tenant, Snapshot: r.snapshot, Revoked: r.revoked, Loop: r.loop, Problems: r.problems, Shadowed: r.shadowed,
+	}
 	if r.Health != nil {
-		actors = r.Health()
+		in.Actors = r.Health()
 	}
-	report := capability.NewReport(capability.ReportInput{
-		Tenant: r.Tenant, Snapshot: r.snapshot, Revoked: r.revoked, Loop: r.loop, Problems: r.problems, Shadowed: r.shadowed, Actors: actors,
+	c.Go(func(context.Context) any {
+		defer reply.Reply(errReportBroke) // an earlier answer counts
+		in.Problems = slices.Concat(in.Problems, r.catalogs.problems(in.Snapshot.Set))
+		report := capability.NewReport(in)
+		text, err := json.Marshal(report)
+		if err != nil {
+			reply.Reply(err)
+			return nil
+		}
+		reply.Reply(&registryv1.GetReportResult{ReportJson: text, Healthy: len(report.Findings()) == 0})
+		return nil
 	})
-	text, err := json.Marshal(report)
-	if err != nil {
-		return vakerr.From(err)
-	}
-	return &registryv1.GetReportResult{ReportJson: text, Healthy: len(report.Findings()) == 0}
 }
+
+var errReportBroke = vakerr.New(vakerr.Internal, "the report broke off").WithRemedy("look for the cause in the daemon's log")
 
 const (
 	maxQuery    = 1 << 10

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,56 @@ func toolOf(name string) capability.ObservedTool {
 	return capability.ObservedTool{
 		Name: name, Description: strings.Repeat("word ", 40),
 		InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`),
+	}
+}
+
+// A list of any size is bounded: the schemas go first, then the tools at the end, and what is left out can be asked for.
+func TestBrokerListsAreBounded(t *testing.T) {
+	for _, n := range []int{3, 150, 5000} {
+		w := newWorld(t, serverOf("gh", nil))
+		for i := range n {
+			w.servers.catalog = append(w.servers.catalog, toolOf(fmt.Sprintf("tool_%04d", i)))
+		}
+		w.servers.catalog[1].InputSchema = json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", 40<<10) + `"}`)
+		ask := func(tool string) (l list, size int) {
+			t.Helper()
+			text := w.text("mcp", `{"action":"list","server":"gh","tool":"`+tool+`"}`)
+			if err := json.Unmarshal([]byte(text), &l); err != nil {
+				t.Fatal(err)
+			}
+			return l, len(text)
+		}
+		all, size := ask("")
+		if size > maxList+1000 || size < maxList/2 && len(all.Tools) < n {
+			t.Errorf("%d tools: %d bytes, %d tools", n, size, len(all.Tools))
+		}
+		if cut := len(all.Tools) < n; cut != (n == 5000) || cut && !strings.Contains(all.Note, "of 5000 tools") || all.Note == "" {
+			t.Errorf("%d tools: %d are shown: %s", n, len(all.Tools), all.Note)
+		}
+		if one, size := ask("tool_0001"); len(one.Tools) != 1 || size < 40<<10 || one.Note != "" {
+			t.Errorf("a tool by its name: %d bytes, %d tools, %s", size, len(one.Tools), one.Note)
+		}
+		if some, _ := ask("*_000[02]"); len(some.Tools) != 2 || len(some.Tools[1].InputSchema) == 0 {
+			t.Errorf("tools by a glob: %+v", some)
+		}
+		if none, _ := ask("nothing*"); len(none.Tools) != 0 || none.Note == "" {
+			t.Errorf("no tool: %+v", none)
+		}
+		w.refused("mcp", `{"action":"list","server":"gh","tool":"[a"}`, vakerr.InvalidArguments)
+	}
+}
+
+// An answer of find_tools is bounded, too.
+func TestFindToolsIsBounded(t *testing.T) {
+	w := newWorld(t)
+	for i := range findMost {
+		w.bound.Hits = append(w.bound.Hits, op.Found{
+			Name: fmt.Sprint("gh__", i), Server: "gh", Tool: fmt.Sprint(i), Schema: json.RawMessage(`{"d":"` + strings.Repeat("x", 3<<10) + `"}`),
+		})
+	}
+	got := w.text("find_tools", `{"query":"all of them","limit":20}`)
+	if len(got) > findSchemas+8<<10 || strings.Count(got, "xxx\"}") != 5 || strings.Count(got, "left out") != findMost-5 {
+		t.Errorf("%d bytes, %d schemas", len(got), strings.Count(got, "xxx\"}"))
 	}
 }
 

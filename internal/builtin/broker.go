@@ -13,10 +13,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-const (
-	listedDescription = 90 // characters of a tool's description that a list shows
-	maxListed         = 60 // names in an error
-)
+const maxListed = 60 // names in an error
 
 // brokerServes is what a server serves that does not say.
 var brokerServes = capability.ParseDomains(string(capability.LiveData), string(capability.Web))
@@ -33,7 +30,8 @@ type broker struct {
 func mcpOp(b *broker) op.Op {
 	return op.Op{Run: b.run, Declaration: declaration("mcp",
 		"Calls a tool of an MCP server, or lists what there is.",
-		"action list without server names the servers and starts none; with server it lists that server's tools with their schemas. "+
+		"action list without server names the servers and starts none; with server it lists that server's tools with their schemas, "+
+			"with tool, a name or a glob, only those. "+
 			"action call needs server, tool and arguments.",
 		// No enum for action: an unknown one has an error of its own.
 		`{"type":"object","additionalProperties":false,"required":["action"],"properties":{
@@ -63,7 +61,7 @@ func (b *broker) run(ctx context.Context, c op.Call) (op.Result, error) {
 		if args.Server == "" {
 			return op.Text(namesOf(c.Bound)), nil
 		}
-		return b.list(ctx, c, args.Server)
+		return b.list(ctx, c, args.Server, args.Tool)
 	case "call":
 		return b.call(ctx, c, args)
 	}
@@ -89,33 +87,6 @@ func admitted(b op.Bound, server string) (*capability.Capability, error) {
 	}
 	return nil, vakerr.New(vakerr.UnknownServer, "there is no server of that name in this turn").
 		WithRemedy("name one of the servers: %s", phrase.List(b.ServerNames(), maxListed))
-}
-
-// listed is a tool as list shows it.
-type listed struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-}
-
-func (b *broker) list(ctx context.Context, c op.Call, server string) (op.Result, error) {
-	catalog, err := b.catalog(ctx, c, server)
-	if err != nil {
-		return op.Result{}, err
-	}
-	answer := struct {
-		Server string   `json:"server"`
-		Tools  []listed `json:"tools"`
-	}{server, make([]listed, 0, len(catalog))}
-	for _, t := range catalog {
-		answer.Tools = append(answer.Tools, listed{t.Name, trim(t.Description, listedDescription), t.InputSchema})
-	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return op.Result{}, vakerr.New(vakerr.ServerProtocol, "the catalog of %s cannot be shown", server).
-			WithRemedy("report it to the author of the server").WithCause(err)
-	}
-	return op.Text(string(text)), nil
 }
 
 // catalog asks the server for its tools and keeps those that this turn may call.

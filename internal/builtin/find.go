@@ -15,7 +15,8 @@ import (
 const (
 	findDefault = 5
 	findMost    = 20
-	findSchema  = 4 << 10 // bytes of a schema that is shown with an answer
+	findSchema  = 4 << 10  // bytes of a schema that is shown with an answer
+	findSchemas = 16 << 10 // bytes of all schemas that are shown with one answer
 )
 
 func findToolsOp() op.Op {
@@ -50,8 +51,10 @@ func findTools(_ context.Context, c op.Call) (op.Result, error) {
 		}
 	}
 	text.WriteString(headline(len(found), len(promote), repeated))
+	room := findSchemas
 	for _, hit := range found {
-		text.WriteString("\n\n" + howToCall(hit))
+		text.WriteString("\n\n" + howToCall(hit, min(room, findSchema)))
+		room = max(0, room-len(hit.Schema))
 	}
 	result := op.Text(text.String())
 	result.Promote = promote
@@ -75,7 +78,8 @@ func headline(found, fresh int, repeated bool) string {
 	return line
 }
 
-func howToCall(hit op.Found) string {
+// howToCall describes a hit, with its schema where that takes at most so many bytes.
+func howToCall(hit op.Found, room int) string {
 	news := ""
 	if !hit.Known {
 		news = " (new)"
@@ -93,8 +97,8 @@ func howToCall(hit op.Found) string {
 		call = nil
 	}
 	text := fmt.Sprintf("%s%s: %s\nCall mcp with %s", hit.Name, news, hit.Summary, call)
-	if len(hit.Schema) > findSchema {
-		return text + "\nIts input schema is long: read it with mcp, action list."
+	if len(hit.Schema) > room {
+		return text + "\nIts input schema is left out: read it with mcp, action list, with this server and tool."
 	}
 	return text + "\nSchema of arguments: " + string(hit.Schema)
 }

@@ -111,7 +111,7 @@ func (s *stage) event(words []string) ServerEvent {
 	case "released":
 		return Released{Generation: generation, Answered: !has("unanswered")}
 	case "started":
-		return Started{generation, observedTools(rest)}
+		return Started{Generation: generation, Catalog: observedTools(rest)}
 	case "failed":
 		return StartFailed{Generation: generation, Reason: said}
 	case "died":

@@ -78,7 +78,7 @@ func (w *world) draw() ServerEvent {
 		}
 		return Released{generation, rapid.Bool().Draw(t, "answered")}
 	case 6:
-		return Started{generation, w.catalog()}
+		return Started{Generation: generation, Catalog: w.catalog()}
 	case 7:
 		if generation == w.server.Generation() && w.server.Phase() == Starting {
 			w.gone(generation)

@@ -40,6 +40,7 @@ type Released struct {
 type Started struct {
 	Generation uint64
 	Catalog    []capability.ObservedTool
+	Notes      []string // what it lacks, see capability.Observation
 }
 
 // StartFailed says why there is no connection. Nothing of it lives any more.
@@ -67,6 +68,7 @@ type ListChanged struct{ Generation uint64 }
 type Listed struct {
 	Generation uint64
 	Catalog    []capability.ObservedTool // sorted by name
+	Notes      []string                  // what it lacks
 	Failure    string                    // why there is none; public
 }
 
@@ -127,7 +129,7 @@ func (e Started) apply(m *serverStep) {
 	m.phase, m.inFlight, m.lastUse = Ready, 0, m.now
 	m.listed = !m.relist
 	m.failedBefore, m.failures = m.failures, 0
-	m.observe(&capability.Observation{Catalog: catalog(e.Catalog)})
+	m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Notes: e.Notes})
 }
 
 // catalog tells an empty catalog from one that is not known.
@@ -256,7 +258,7 @@ func (e Listed) apply(m *serverStep) {
 		m.again = true
 		m.list()
 	default:
-		m.observe(&capability.Observation{Catalog: catalog(e.Catalog)})
+		m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Notes: e.Notes})
 		// A server that announces changes without end must not make its callers wait without end: those who wait take
 		// what there is, and the next use lists again.
 		m.listed = true
