@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -30,7 +32,7 @@ func (f *files) readOp() op.Op {
 		"Reads a text file of the workspace.",
 		"Returns the lines as they are. For a long file, go on with offset.",
 		`{"type":"object","additionalProperties":false,"required":["path"],"properties":{
-			"path":{"type":"string","minLength":1,"description":"The file, relative to the workspace."},
+			"path":{"type":"string","minLength":1,"description":"The file, relative to the workspace; of a skill from elsewhere its absolute path."},
 			"offset":{"type":"integer","minimum":1,"description":"The first line to return, counted from 1."},
 			"limit":{"type":"integer","minimum":1,"maximum":20000,"description":"How many lines to return; 2000 if absent."}}}`,
 		capability.Domains{capability.Filesystem},
@@ -47,7 +49,7 @@ func (f *files) read(ctx context.Context, c op.Call) (op.Result, error) {
 	if err := op.Decode(c.Arguments, &args); err != nil {
 		return op.Result{}, err
 	}
-	root, rel, err := f.open(args.Path)
+	root, folder, rel, err := f.openFor(c, args.Path)
 	if err != nil {
 		return op.Result{}, err
 	}
@@ -55,7 +57,7 @@ func (f *files) read(ctx context.Context, c op.Call) (op.Result, error) {
 	// A link is judged by what it leads to; the file is opened by that name.
 	target, err := root.Resolve(rel)
 	if err == nil && c.PermitPath != nil {
-		err = c.PermitPath(target)
+		err = c.PermitPath(path.Join(folder, target))
 	}
 	if err != nil {
 		return op.Result{}, err
@@ -79,6 +81,22 @@ func (f *files) read(ctx context.Context, c op.Call) (op.Result, error) {
 		return op.Result{}, unreadable(rel, err)
 	}
 	return page.result(rel)
+}
+
+// openFor opens the folder that a path to be read lies in: the workspace, or the folder of an admitted skill, which may lie
+// elsewhere. folder is the latter, and empty for the workspace.
+func (f *files) openFor(c op.Call, p string) (root *rootfs.Root, folder, rel string, err error) {
+	root, rel, err = f.open(p)
+	if vakerr.CodeOf(err) != vakerr.PathEscapes || c.Bound == nil || !path.IsAbs(p) {
+		return root, "", rel, err
+	}
+	for _, folder := range c.Bound.SkillFolders() {
+		if rel, outside := rootfs.Relative(folder, p); outside == nil {
+			root, err = rootfs.Open(folder)
+			return root, folder, rel, err
+		}
+	}
+	return nil, "", "", err
 }
 
 func unreadable(rel string, err error) error {

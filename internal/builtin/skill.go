@@ -53,7 +53,7 @@ func (f *files) bundled(ctx context.Context, base string) (names []string, more 
 	if base == "" || base == "." {
 		return nil, false // a skill at the top of the workspace would list the workspace
 	}
-	root, rel, err := f.open(base)
+	root, rel, err := f.openSkill(base)
 	if err != nil {
 		return nil, false
 	}
@@ -73,4 +73,13 @@ func (f *files) bundled(ctx context.Context, base string) (names []string, more 
 		return nil, false
 	}
 	return names, more
+}
+
+// openSkill opens the folder of a skill: one of the workspace through it, any other by itself, out of which no link leads.
+func (f *files) openSkill(base string) (*rootfs.Root, string, error) {
+	if !path.IsAbs(base) {
+		return f.open(base)
+	}
+	root, err := rootfs.Open(base)
+	return root, ".", err
 }

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,12 +28,9 @@ var otherKeys = map[string]string{
 }
 
 var canonicalKeys = func() map[string]string {
-	all := map[string]string{}
+	all := maps.Clone(otherKeys)
 	for _, key := range knownKeys {
 		all[folded(key)] = key
-	}
-	for other, key := range otherKeys {
-		all[other] = key
 	}
 	return all
 }()

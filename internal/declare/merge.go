@@ -52,7 +52,7 @@ func (r *Result) sort() {
 // else a vak.toml says counts in its own root alone.
 func mergeConfig(first, next config.Config) config.Config {
 	first.Unreadable = first.Unreadable || next.Unreadable
-	if !first.Writes("approvals.timeout") && next.Writes("approvals.timeout") {
+	if !first.Writes("permissions.approval_timeout") && next.Writes("permissions.approval_timeout") {
 		first.Approvals = next.Approvals
 	}
 	first.Hooks = slices.Concat(first.Hooks, next.Hooks)

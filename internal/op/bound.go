@@ -14,6 +14,8 @@ type Bound interface {
 	Skill(name string) (*capability.Capability, bool)
 	// SkillNames lists the admitted skills that a model may load, sorted.
 	SkillNames() []string
+	// SkillFolders lists the folders outside of the workspace in which admitted skills have their files: absolute, sorted.
+	SkillFolders() []string
 	// Command returns the admitted command of that name.
 	Command(name string) (*capability.Capability, bool)
 	// Server returns the admitted server of that name.

@@ -1,6 +1,9 @@
 package turn
 
 import (
+	"path"
+	"slices"
+
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -195,6 +198,18 @@ func (a *Admitted) SkillNames() []string {
 		}
 	}
 	return all
+}
+
+// SkillFolders lists the folders outside of the workspace in which admitted skills have their files, in order.
+func (a *Admitted) SkillFolders() []string {
+	var all []string
+	for _, c := range a.Skills {
+		if s := c.Config.(*capability.Skill); path.IsAbs(s.BaseDir) && c.Usable() {
+			all = append(all, s.BaseDir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func names(list []*capability.Capability) []string {

@@ -61,7 +61,7 @@ func (d detail) args() []string {
 
 // corpusDir returns the folder of the corpus: beside the repository, or where the environment says; empty, and said so,
 // when this machine has none.
-func corpusDir(t *testing.T) string {
+func corpusDir(t testing.TB) string {
 	t.Helper()
 	beside := filepath.Join("..", "..", "..", "shared", "corpus")
 	if _, err := os.Stat(filepath.Join(beside, "expect.tsv")); err == nil && os.Getenv(realparts.Shared) == "" {
@@ -74,7 +74,7 @@ func corpusDir(t *testing.T) string {
 }
 
 // rows reads the table, grouped by file in order of the table.
-func rows(t *testing.T, dir, kind string) [][]row {
+func rows(t testing.TB, dir, kind string) [][]row {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "expect.tsv"))
 	if err != nil {

@@ -2,12 +2,14 @@ package lifecycle
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
+	"github.com/vak-actors/vak-actors/host"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -121,4 +123,36 @@ func TestSkillsByName(t *testing.T) {
 	u = a.begin()
 	u.want(u.call("skill", object{"name": "quiet"}), "By models alone, in "+strings.TrimRight(w.path(""), "/")+".")
 	u.end()
+}
+
+// A skill of the user's own folder is loaded with the names of its files, which can be read where they lie, and nothing
+// around them can.
+func TestSkillsFromElsewhere(t *testing.T) {
+	home := t.TempDir()
+	w := newWorldWith(t, host.Options{Home: home}, map[string]string{"a.txt": "x"})
+	put := func(name, text string) {
+		at := filepath.Join(home, name)
+		w.must(os.MkdirAll(filepath.Dir(at), 0o755))
+		w.must(os.WriteFile(at, []byte(text), 0o600))
+	}
+	put(".claude/skills/far/SKILL.md", skill("far", "Read ${CLAUDE_SKILL_DIR}/ref.md."))
+	put(".claude/skills/far/ref.md", "The reference.")
+	put(".claude/skills/far/.env", "KEY=1")
+	put(".claude/secret.txt", "CANARY")
+	put(".claude/skills/other/SKILL.md", "---\nname: other\n")
+	base := filepath.Join(home, ".claude/skills/far")
+	w.must(os.Symlink("../../secret.txt", filepath.Join(base, "leak.txt")))
+	u := w.open().begin()
+	u.want(u.call("skill", object{"name": "far"}), `location="~/.claude/skills/far/SKILL.md" provenance="shared" base_directory="`+base+`"`,
+		"Read "+base+"/ref.md.", "- "+base+"/ref.md")
+	u.want(u.call("read", object{"path": base + "/ref.md"}), "The reference.")
+	for _, outside := range []string{
+		home + "/.claude/secret.txt", base + "/../../secret.txt", base + "/leak.txt", home + "/.claude/skills/other/SKILL.md", "/etc/passwd",
+	} {
+		refused(t, u.call("read", object{"path": outside}).err, vakerr.PathEscapes)
+	}
+	u.end()
+	w.write("vak.toml", "[permissions]\ndeny = [\"read("+base+"/**)\"]\n")
+	u = w.open().begin()
+	refused(t, u.call("read", object{"path": base + "/ref.md"}).err, vakerr.PermissionDenied)
 }

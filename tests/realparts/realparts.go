@@ -24,7 +24,7 @@ const requireAll = "VAK_REQUIRE_REAL"
 
 // Require returns the path of the part named by one of the constants above. Where it is missing Require fails the test
 // under VAK_REQUIRE_REAL=1, and otherwise logs that the test was not run and returns "": the caller returns at once.
-func Require(t *testing.T, name string) string {
+func Require(t testing.TB, name string) string {
 	t.Helper()
 	path := os.Getenv(name)
 	why := name + " is not set"

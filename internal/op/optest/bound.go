@@ -2,6 +2,7 @@
 package optest
 
 import (
+	"path"
 	"slices"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -40,6 +41,18 @@ func (b *Bound) SkillNames() []string {
 			all = append(all, c.ID.Name)
 		}
 	}
+	return all
+}
+
+// SkillFolders lists the absolute folders of the skills.
+func (b *Bound) SkillFolders() []string {
+	var all []string
+	for c := range b.Set.OfKind(capability.KindSkill) {
+		if s := c.Config.(*capability.Skill); path.IsAbs(s.BaseDir) {
+			all = append(all, s.BaseDir)
+		}
+	}
+	slices.Sort(all)
 	return all
 }
 
