@@ -30,6 +30,7 @@ type scanner struct {
 	shared    []*root
 	home      string // of the user whose ~ rules name; empty: not known
 	misplaced func(config.Config) []capability.Problem
+	learned   *learnedFile // nil: nothing is learned
 
 	// plugins are the folders of the enabled plugins, in order of precedence, asked anew in each pass; nil: none. It blocks
 	// on the file system only.
@@ -38,7 +39,8 @@ type scanner struct {
 
 	seen     []seenRoot // of the last pass that found something new
 	merged   declare.Result
-	policy   *policy.Current      // of merged
+	known    *policy.Learned      // as read in the last pass
+	policy   *policy.Current      // of merged and known
 	problems []capability.Problem // of settings that are read elsewhere
 }
 
@@ -64,13 +66,15 @@ func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
 		}
 		seen[i] = seenRoot{r, r.result.Revision, r.failure}
 	}
-	if s.policy == nil || !slices.Equal(seen, s.seen) {
+	known, unlearned := s.learned.read()
+	if s.policy == nil || !slices.Equal(seen, s.seen) || !slices.Equal(known.Rules(), s.known.Rules()) {
+		s.known = known
 		s.merge(roots)
 		s.seen = seen
 	}
 	world := reconciler.World{
 		Declarations: s.merged.Declarations, Shadowed: s.merged.Shadowed, Policy: s.policy,
-		Problems: slices.Concat(s.merged.Problems, s.problems, broken),
+		Problems: slices.Concat(s.merged.Problems, s.problems, broken, unlearned),
 	}
 	for _, r := range roots {
 		world.Watch = append(world.Watch, r.watch()...)
@@ -120,6 +124,8 @@ func (s *scanner) merge(roots []*root) {
 	current, problems := compile(s.merged, policy.Host{
 		Workspace: s.workspace.dir, Home: s.home, ReadTool: builtin.Reader, WriteTool: builtin.Writer,
 	})
+	current.Engine = current.Engine.Learning(s.known)
+	current.Revision = revisionOf(s.merged, s.known)
 	s.policy, s.problems = current, s.misplaced(s.workspace.result.Config)
 	for _, p := range problems {
 		if !slices.Contains(s.merged.Problems, p) { // the reader of vak.toml names its own rules
@@ -136,7 +142,7 @@ func (s *scanner) merge(roots []*root) {
 func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.Problem) {
 	engine, problems := policy.CompileEngineFor(host, r.Permissions...)
 	current := &policy.Current{
-		Revision: revisionOf(r), Engine: engine.Guarding(programs(r.Declarations)), ApprovalTimeout: r.Config.Approvals.Timeout,
+		Engine: engine.Guarding(programs(r.Declarations)), ApprovalTimeout: r.Config.Approvals.Timeout,
 		Channels: make(map[string]*policy.Channel, len(r.Config.Channels)),
 	}
 	for name, rules := range r.Config.Channels {
@@ -146,8 +152,8 @@ func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.
 }
 
 // revisionOf names what a policy is made of.
-func revisionOf(r declare.Result) string {
-	text, err := json.Marshal([]any{r.Permissions, r.Config.Channels, programs(r.Declarations), r.Config.Approvals})
+func revisionOf(r declare.Result, known *policy.Learned) string {
+	text, err := json.Marshal([]any{r.Permissions, r.Config.Channels, programs(r.Declarations), r.Config.Approvals, known.Rules()})
 	if err != nil {
 		panic(err) // strings, lists and maps of strings only
 	}

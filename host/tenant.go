@@ -67,6 +67,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	if err != nil {
 		return nil, fmt.Errorf("the built-in tools are not consistent: %w", err)
 	}
+	learned := &learnedFile{path: LearnedPath(h.data, id), workspace: workspace, passes: &t.reconciler}
 	run := strings.ToLower(rand.Text()[:8])
 	reading := declare.Options{LookupSecret: secrets, SecretKey: key}
 	core := []supervision.Part{
@@ -77,11 +78,11 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
 				reading: reading, workspace: openedAt(workspace, reading), shared: h.userRoots(workspace, reading),
-				home: homeFolder(), misplaced: h.misplaced(id, workspace),
+				home: homeFolder(), misplaced: h.misplaced(id, workspace), learned: learned,
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},
-		{Name: "approver", Props: approval.Props(approval.Config{Run: run, Waiting: &atomic.Int64{}})},
+		{Name: "approver", Props: approval.Props(approval.Config{Run: run, Learner: learned, Waiting: &atomic.Int64{}})},
 	}
 	pool := []supervision.Part{{Name: "pool", Props: mcpserver.Props(mcpserver.Config{
 		Tenant: id, Gate: t.gate, Registry: &t.registry, Connector: mcpserver.Connector{

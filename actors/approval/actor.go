@@ -64,7 +64,7 @@ func (a *approver) Receive(c *actorkit.Context, msg any) {
 		if s, ended := a.book.Expire(c.Now(), m.id); ended {
 			a.drop(m.id).Reply(s)
 		}
-	case *protocol.PolicyChanged, *protocol.Revoked:
+	case *protocol.PolicyChanged, *protocol.Revoked, protocol.JudgeApprovals:
 		a.judgeAll()
 	case *approvalv1.AnswerApproval:
 		a.answer(c, m, c.Replier())

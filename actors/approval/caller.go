@@ -28,6 +28,9 @@ func NewCaller(approver *protocol.Address, run string) *Caller {
 // NewID implements dispatch.Approver.
 func (r *Caller) NewID() string { return approval.ID(r.run, r.asked.Add(1)) }
 
+// Judge implements dispatch.Approver.
+func (r *Caller) Judge() { _ = r.approver.Ref().Tell(protocol.JudgeApprovals{}) }
+
 // Approve implements dispatch.Approver.
 func (r *Caller) Approve(ctx context.Context, q approval.Request, deadline time.Time, judge func() approval.Verdict) (approval.Settlement, error) {
 	s, err := actorkit.Ask[approval.Settlement](ctx, r.approver.Ref(), &protocol.AskApproval{Request: q, Deadline: deadline, Judge: judge})

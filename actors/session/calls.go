@@ -113,7 +113,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 		Attended: s.caller.Attended,
 		Name:     m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
 		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
-		Flight: &dispatch.Flight{},
+		Allowances: s.memory.allowances, Flight: &dispatch.Flight{},
 	}
 	ref, err := c.Spawn(id, callProps(&caller{
 		pipeline: s.Pipeline, call: call, session: c.Self(), ledger: s.Ledger, asker: by.Asker,

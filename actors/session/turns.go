@@ -176,7 +176,7 @@ func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledge
 	began := ledger.TurnBegan{
 		Turn: m.turn.id, CapabilityEpoch: a.Epoch, SetDigest: a.Digest, Channel: s.caller.Channel,
 		Interface: offer.InterfaceDigest, Implicit: m.begin == nil,
-		Misreads: s.memory.misreads,
+		Misreads: s.memory.misreads, Allowed: s.memory.allowances.Rules(),
 	}
 	if m.sliced {
 		s.memory.loaded = offer.Surface.Loaded

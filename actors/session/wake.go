@@ -12,6 +12,7 @@ import (
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -54,12 +55,17 @@ type woke struct {
 
 // memory is what an activation must know of earlier ones.
 type memory struct {
-	told       capability.Epoch    // of the last turn
-	turns      bool                // there was a turn
-	loaded     []string            // by readings and searches
-	misreads   uint64              // of all turns
-	interfaces map[string]struct{} // digests known to be stored
-	unsettled  unsettled           // approvals that an earlier activation waited for when it ended
+	told       capability.Epoch     // of the last turn
+	turns      bool                 // there was a turn
+	loaded     []string             // by readings and searches
+	misreads   uint64               // of all turns
+	interfaces map[string]struct{}  // digests known to be stored
+	allowances *dispatch.Allowances // that answers left to the session
+	unsettled  unsettled            // approvals that an earlier activation waited for when it ended
+}
+
+func newMemory() memory {
+	return memory{interfaces: map[string]struct{}{}, allowances: &dispatch.Allowances{}}
 }
 
 // unsettled tells questions without an end. Entries may come in any order.
@@ -200,7 +206,7 @@ func (c *Config) wake(ctx context.Context, id ledger.SessionID, open *sessionv1.
 }
 
 func (c *Config) open(ctx context.Context, id ledger.SessionID, m *sessionv1.OpenSession) woke {
-	w := woke{identity: identityFor(m), memory: memory{interfaces: map[string]struct{}{}}}
+	w := woke{identity: identityFor(m), memory: newMemory()}
 	if m.GetWorker() != nil {
 		if _, err := c.Ledger.Session(ctx, c.Tenant, id); err == nil { // its parent must not hear of it twice
 			return woke{err: vakerr.New(vakerr.SessionExists, "session %s exists", id)}
@@ -273,7 +279,7 @@ const replayPage = 256
 // stored. It reads backwards until it has seen a turn, so a long history costs no more than its last part. An interface
 // that was stored before that is stored again when it is next shown.
 func (c *Config) remember(ctx context.Context, id ledger.SessionID, head uint64) (memory, error) {
-	m := memory{interfaces: map[string]struct{}{}}
+	m := newMemory()
 	var tail []ledger.Entry // of the kinds that tell, in their order
 	for end, turns := head, false; end > 0 && !turns; {
 		from := uint64(1)
@@ -316,6 +322,7 @@ func (m *memory) take(e ledger.Entry) error {
 	switch b := body.(type) {
 	case ledger.TurnBegan:
 		m.told, m.turns, m.misreads = b.CapabilityEpoch, true, b.Misreads
+		m.allowances.Add(b.Allowed)
 		if b.Loaded != nil {
 			m.loaded = b.Loaded
 		}
@@ -329,6 +336,9 @@ func (m *memory) take(e ledger.Entry) error {
 		m.unsettled.asked = append(m.unsettled.asked, b)
 	case ledger.ApprovalSettled:
 		m.unsettled.end(b.Approval)
+		if b.Scope == string(approval.Session) {
+			m.allowances.Add(b.Rules)
+		}
 	}
 	return nil
 }

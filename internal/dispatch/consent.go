@@ -19,6 +19,9 @@ type Approver interface {
 	// NewID names a question.
 	NewID() string
 
+	// Judge asks to judge what waits again. It does not block.
+	Judge()
+
 	// Approve waits until the question is settled or ctx ends. An error means that nobody was asked, or that the call was
 	// given up; a Settlement tells whether the call may go on. judge says what the policy in force thinks of the call; it is
 	// called whenever that may have changed.
@@ -131,6 +134,7 @@ func refusal(d policy.Decision, about policy.Request) error {
 func (r *run) ask(ctx context.Context, current *policy.Current, d policy.Decision, about policy.Request, requests []policy.Request) error {
 	begun := time.Now()
 	q, deadline := r.question(ctx, begun, current, d, about)
+	q.Rules = r.confined(current).Learnable(requests)
 	if err := r.rec.Record(ctx, ledger.ApprovalAsked{
 		Turn: q.Turn, Call: q.Call, Approval: q.ID, Capability: q.Capability, Action: q.Action, Reason: q.Reason, Rule: q.Rule,
 		WrittenDigest: q.WrittenDigest, InputDigest: q.InputDigest, Policy: q.Policy, DeadlineMS: deadline.UnixMilli(),
@@ -145,6 +149,13 @@ func (r *run) ask(ctx context.Context, current *policy.Current, d policy.Decisio
 		s = approval.Settlement{Outcome: ledger.ApprovalWithdrawn, Err: outcomeOf(ctx, err)}
 	case s.InputDigest != q.InputDigest:
 		s.Err = vakerr.New(vakerr.ApprovalInputMismatch, "the approval is about another input than the one that would run")
+	}
+	if s.Err == nil && s.Scope == approval.Session {
+		if r.call.Allowances != nil && r.call.Allowances.Add(s.Rules) {
+			r.Approver.Judge() // other calls of the session may ask for the same
+		} else {
+			s.Scope, s.Rules = approval.Once, nil
+		}
 	}
 	if err := r.rec.Record(context.WithoutCancel(ctx), settled(q, s, time.Since(begun)), false); err != nil {
 		return err

@@ -21,9 +21,12 @@ type person struct {
 	before func() // happens while the last question waits
 	judged approval.Verdict
 	err    error
+	again  int // how often what waits was to be judged again
 }
 
 func (p *person) NewID() string { return "ask" }
+
+func (p *person) Judge() { p.again++ }
 
 func (p *person) Approve(_ context.Context, q approval.Request, deadline time.Time, judge func() approval.Verdict) (approval.Settlement, error) {
 	p.asked = append(p.asked, q)
@@ -281,5 +284,55 @@ func TestQuestionNamesTheRule(t *testing.T) {
 	s.call(t.Context(), c, "do", `{}`)
 	if len(p.asked) != 1 || p.asked[0].Rule != "" || !strings.Contains(p.asked[0].Reason, "outside the workspace") {
 		t.Errorf("asked: %+v", p.asked)
+	}
+}
+
+// V158: a yes for the session leaves the rules of the question to its later calls, and to no other session; a yes for once
+// leaves none.
+func TestYesForTheSession(t *testing.T) {
+	s, p, _ := attended(t)
+	s.rules.Ask = nil // the mode asks
+	p.says = func(q approval.Request) approval.Settlement {
+		return approval.Settlement{Outcome: ledger.ApprovalAllowed, Scope: approval.Session, Rules: q.Rules, InputDigest: q.InputDigest}
+	}
+	c := s.beginAs(true)
+	c.Allowances = &Allowances{}
+	for i, want := range []int{1, 1} {
+		if out := s.call(t.Context(), c, "do", `{}`); out.Refusal != nil || len(p.asked) != want {
+			t.Errorf("call %d: %+v, asked %d times", i, out, len(p.asked))
+		}
+	}
+	if rules := c.Allowances.Rules(); len(rules) != 1 || rules[0] != "do" || p.again != 1 {
+		t.Errorf("the session has %v, judged again %d times", rules, p.again)
+	}
+	if settled := bodiesOf[ledger.ApprovalSettled](s); len(settled) != 1 || settled[0].Scope != "session" || len(settled[0].Rules) != 1 {
+		t.Errorf("settled as %+v", settled)
+	}
+	other := s.beginAs(true)
+	other.Allowances = &Allowances{}
+	if s.call(t.Context(), other, "do", `{}`); len(p.asked) != 2 {
+		t.Error("another session is not asked")
+	}
+	s.rules.Deny = []string{"do"}
+	s.publish()
+	if out := s.call(t.Context(), c, "do", `{}`); out.Refusal == nil || out.Refusal.Code != vakerr.PermissionDenied {
+		t.Errorf("a deny rule does not win: %+v", out)
+	}
+	s.rules.Deny, s.rules.Ask = nil, []string{"do"}
+	s.publish()
+	if s.call(t.Context(), c, "do", `{}`); len(p.asked) != 3 || p.asked[2].Rules != nil {
+		t.Errorf("an ask rule does not win: asked %d times, %v", len(p.asked), p.asked[len(p.asked)-1].Rules)
+	}
+}
+
+func TestAllowancesAreBounded(t *testing.T) {
+	var a Allowances
+	for i := range 2 * maxAllowances {
+		if added := a.Add([]string{strings.Repeat("x", i+1)}); added != (i < maxAllowances) {
+			t.Fatalf("rule %d: %v", i, added)
+		}
+	}
+	if len(a.Rules()) != maxAllowances {
+		t.Errorf("%d rules", len(a.Rules()))
 	}
 }

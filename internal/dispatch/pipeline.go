@@ -56,6 +56,7 @@ type Call struct {
 	WritePaths                []string        // nil: not restricted
 	Admission                 *Admission      // what the turn is bound to
 	Discovery                 *Discovery      // of the session
+	Allowances                *Allowances     // of the session; nil: none, and none are kept
 	Shard                     uint32          // of the gate; the same for all calls of a session
 	Flight                    *Flight         // where the call can be judged while it runs; nil: nobody does
 }
@@ -248,9 +249,10 @@ func (r *run) checkArguments() error {
 	return r.Schemas.Get(r.target.Observed.InputSchema).Check(r.target.Server+"/"+r.target.ServerTool, arguments.Object("arguments"))
 }
 
-// confined is the permission engine of a policy, confined as the turn is.
+// confined is the permission engine of a policy as it holds for the call: with what answers left to its session, confined
+// as the turn is.
 func (r *run) confined(current *policy.Current) *policy.Engine {
-	return r.call.Admission.Confine(current.Engine)
+	return r.call.Admission.Confine(current.Engine).Learning(r.call.Allowances.known())
 }
 
 // requests is a target as the permission engine is asked about it, one request a subject, paths relative to the

@@ -36,6 +36,7 @@ type TurnBegan struct {
 	Implicit        bool             `json:"implicit,omitempty"`  // a burst of calls that named no turn
 	Loaded          []string         `json:"loaded,omitempty"`    // what readings and searches have loaded so far, in order
 	Deferred        []string         `json:"deferred,omitempty"`
+	Allowed         []string         `json:"allowed,omitempty"`  // rules that answers have left to the session so far
 	Misreads        uint64           `json:"misreads,omitempty"` // of all turns before this one
 }
 

@@ -54,9 +54,10 @@ type Decision struct {
 type Engine struct {
 	host    Host
 	mode    Mode
-	rules   []rule   // in order of severity, deny first
-	guarded []string // further files that are never written by mode alone; lower case
-	shut    string   // why every call is denied; empty: it is not
+	rules   []rule     // in order of severity, deny first
+	guarded []string   // further files that are never written by mode alone; lower case
+	learned []*Learned // that answer questions of the mode
+	shut    string     // why every call is denied; empty: it is not
 }
 
 // Host is what rules may refer to of the host: the folders that paths may be relative to, absolute, and the tools as which
@@ -232,7 +233,7 @@ func (e *Engine) cap(req Request, decided Decision) Decision {
 	if e.mode == ReadOnly && !req.ReadOnly && decided.Effect != Deny {
 		return e.byMode(req)
 	}
-	return decided
+	return e.byLearned(req, decided)
 }
 
 // DecideAll judges the requests of one call, which are one for each of its subjects: the strictest decision counts. It

@@ -25,6 +25,7 @@ type Standing struct {
 	State  State         `json:"state"`
 	Reason string        `json:"reason,omitempty"`
 	Remedy string        `json:"remedy,omitempty"`
+	Asks   bool          `json:"asks,omitempty"` // of a blocked one: somebody could allow it, and nobody is there
 }
 
 // StandingOf is the reach of one capability: whether the permission engine could let any call of it run. It grants nothing:
@@ -47,7 +48,7 @@ func StandingOf(engine *Engine, c *capability.Capability, revoked capability.Rev
 	best := -1
 	for _, req := range probes(c) {
 		if p := engine.probe(req, attended); rank(p.State) > best {
-			best, s.State, s.Reason, s.Remedy = rank(p.State), p.State, p.Reason, p.Remedy
+			best, s.State, s.Reason, s.Remedy, s.Asks = rank(p.State), p.State, p.Reason, p.Remedy, p.Asks
 		}
 	}
 	return s
@@ -112,7 +113,7 @@ func (e *Engine) probe(req Request, attended bool) Standing {
 		return Standing{State: Gated, Reason: "no approver can answer, so only what the rule " + partial + " allows can run"}
 	}
 	return Standing{
-		State: Blocked, Reason: "it asks first and no approver can answer: " + decided.Reason,
+		State: Blocked, Asks: true, Reason: "it asks first and no approver can answer: " + decided.Reason,
 		Remedy: fmt.Sprintf("to allow it without asking, add %q to allow in [permissions]", wholeRule(req)),
 	}
 }
@@ -134,6 +135,14 @@ func (e *Engine) decideAll(req Request) (decided Decision, partial string) {
 	}
 	if e.mode == ReadOnly && !req.ReadOnly && decided.Effect != Deny {
 		decided = e.byMode(req)
+	}
+	if req.Kind == SubjectNone || req.Server != "" && req.ServerTool != "" {
+		decided = e.byLearned(req, decided)
+	}
+	for _, l := range e.learned {
+		if decided.Rule == "" && partial == "" {
+			partial = l.allowsSome(req)
+		}
 	}
 	return decided, partial
 }

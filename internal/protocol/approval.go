@@ -20,6 +20,10 @@ type AskApproval struct {
 // AskApproval. Receiver: the approver. No reply; losing it costs a place until the deadline.
 type WithdrawApproval struct{ ID string }
 
+// JudgeApprovals asks to judge what waits again, since an answer allows more than the call it was about. Sender: a call.
+// Receiver: the approver. No reply; losing it costs a question too many.
+type JudgeApprovals struct{}
+
 // PolicyChanged says that another policy is in force at every gate. Sender: the registry. Receivers: the approver, which
 // judges what waits again, and sessions. No reply.
 type PolicyChanged struct {

@@ -22,7 +22,11 @@ func (r resolver) missing(id capability.ID) *vakerr.Error {
 		case policy.Revoked:
 			return revokedError(id, s.Reason)
 		case policy.Blocked:
-			return vakerr.New(vakerr.PermissionDenied, "%s is blocked: %s", id, s.Reason).WithRemedy("%s", s.Remedy)
+			code := vakerr.PermissionDenied
+			if s.Asks {
+				code = vakerr.ApprovalRequired
+			}
+			return vakerr.New(code, "%s is blocked: %s", id, s.Reason).WithRemedy("%s", s.Remedy)
 		case policy.Open, policy.Gated, policy.Hidden:
 		}
 		return nil

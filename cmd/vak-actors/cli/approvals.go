@@ -51,7 +51,7 @@ func (a *app) approvals() *cobra.Command {
 		Long: `A call of an attended session that a rule or the mode asks about waits until somebody answers here, or until
 approval_timeout of [permissions] has passed. Each is answered once; an answer that comes late does nothing.`,
 		Example: "  vak-actors approvals list\n  vak-actors approvals answer k3jd92ma-1 allow",
-	}, a.approvalsList(), a.approvalsShow(), a.approvalsAnswer())
+	}, a.approvalsList(), a.approvalsShow(), a.approvalsAnswer(), a.approvalsLearned())
 }
 
 func (a *app) approvalsList() *cobra.Command {

@@ -1,0 +1,206 @@
+package lifecycle
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	approvalv1 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
+
+	"github.com/vak-actors/vak-actors/host"
+	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
+)
+
+const (
+	allow       = approvalv1.Decision_DECISION_ALLOW
+	forSession  = approvalv1.Scope_SCOPE_SESSION
+	forever     = approvalv1.Scope_SCOPE_WORKSPACE
+	quiet       = "[reconcile]\ntick = \"1h\"\n"
+	skillText   = ".claude/skills/tidy/SKILL.md"
+	skillsRule  = "write(" + skillText + ")"
+	anotherText = ".claude/skills/other/SKILL.md"
+)
+
+// save is a call that asks by mode: the file is a text that governs what an agent does.
+func (u *aTurn) save(path string) going {
+	return u.starts("write", object{"path": path, "content": "---\nname: tidy\ndescription: Tidies.\n---\nx\n"})
+}
+
+// V158: "always" is kept as a scoped rule in a local file: the next call does not ask, in no session and not after a restart
+// either; other calls do. The file can be edited by hand, and is in force at the next turn.
+func TestAlwaysForTheWorkspace(t *testing.T) {
+	w := newWorld(t, map[string]string{"vak.toml": quiet})
+	u := w.attended().begin()
+	call := u.save(skillText)
+	q := call.waits()
+	if !slices.Equal(q.GetRules(), []string{skillsRule}) {
+		t.Fatalf("always would mean %v", q.GetRules())
+	}
+	if rules, err := w.says(q.GetId(), allow, forever); err != nil || !slices.Equal(rules, []string{skillsRule}) {
+		t.Fatalf("%v, %v", rules, err)
+	}
+	u.want(call.done())
+	file := host.LearnedPath(dataOf(w.folder), "")
+	info, err := os.Stat(file)
+	w.must(err)
+	text, err := os.ReadFile(file)
+	w.must(err)
+	if info.Mode().Perm() != 0o600 || !strings.Contains(string(text), skillsRule) || !strings.Contains(string(text), `by = "ann"`) {
+		t.Errorf("%s holds:\n%s", info.Mode(), text)
+	}
+	u.want(u.save(skillText).done())
+	u.end()
+	if s := recorded[ledger.ApprovalSettled](u.agent); len(s) != 1 || s[0].Scope != "workspace" || !slices.Equal(s[0].Rules, []string{skillsRule}) {
+		t.Errorf("recorded as %+v", s)
+	}
+
+	w.restart()
+	u = w.open().begin() // with nobody there
+	u.want(u.save(skillText).done())
+	refused(t, u.save(anotherText).done().err, vakerr.ApprovalRequired)
+	u.end()
+
+	w.must(os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "tidy", "other")), 0o600))
+	u = w.open().begin()
+	u.want(u.save(anotherText).done())
+	refused(t, u.save(skillText).done().err, vakerr.ApprovalRequired)
+	u.end()
+
+	w.write("vak.toml", quiet+"[permissions]\nask = [\"write\"]\n")
+	u = w.open().begin()
+	refused(t, u.save(anotherText).done().err, vakerr.ApprovalRequired)
+	u.end()
+	w.write("vak.toml", quiet+"[permissions]\ndeny = [\"write\"]\n")
+	u = w.open().begin()
+	refused(t, u.save(anotherText).done().err, vakerr.PermissionDenied)
+	u.end()
+	w.verify()
+}
+
+// V158: what a session was allowed for good stays with it, through turns, its passivation and a restart, and goes to no other
+// session and to none of its workers (V124).
+func TestAlwaysForTheSession(t *testing.T) {
+	w := newWorld(t, map[string]string{"vak.toml": quiet})
+	a := w.attended()
+	u := a.begin()
+	first, second := u.save(skillText), u.save(skillText)
+	eventually(t, "both ask", func() bool {
+		return len(ask[*approvalv1.ListApprovalsResult](w, &approvalv1.ListApprovals{}).GetApprovals()) == 2
+	})
+	q := ask[*approvalv1.ListApprovalsResult](w, &approvalv1.ListApprovals{}).GetApprovals()[0]
+	if _, err := w.says(q.GetId(), allow, forSession); err != nil {
+		t.Fatal(err)
+	}
+	u.want(first.done())
+	u.want(second.done()) // which the answer allows, too
+	u.want(u.save(skillText).done())
+	u.end()
+	if _, err := os.Stat(host.LearnedPath(dataOf(w.folder), "")); err == nil {
+		t.Error("what one session was allowed is in the file of the workspace")
+	}
+	if settled := recorded[ledger.ApprovalSettled](a); len(settled) != 2 {
+		t.Errorf("settled: %+v", settled)
+	}
+
+	w.restart()
+	for range 2 { // the rule is found behind the last turn, and then in it
+		u = a.begin()
+		u.want(u.save(skillText).done())
+		u.end()
+		w.restart()
+	}
+	u = w.open().begin()
+	refused(t, u.save(skillText).done().err, vakerr.ApprovalRequired)
+	u.end()
+	w.verify()
+}
+
+// What can be allowed only once is not learned: what destroys, what a rule asks about, what would lift a limit.
+func TestWhatIsNeverLearned(t *testing.T) {
+	w := newWorld(t, nil)
+	s := w.fault("s", nil)
+	w.write("vak.toml", quiet+"[permissions]\nask = [\"write(secret/**)\"]\n"+s.config)
+	w.reload()
+	u := w.attended().begin()
+	for what, call := range map[string]func() going{
+		"vak.toml": func() going { return u.save("vak.toml") },
+		"a rule":   func() going { return u.save("secret/a") },
+		"it destroys": func() going {
+			g := going{u, make(chan answer, 1)}
+			go func() { g.end <- u.mcp("s", "write", nil) }()
+			return g
+		},
+	} {
+		g := call()
+		q := g.waits()
+		for _, scope := range []approvalv1.Scope{forSession, forever} {
+			if _, err := w.says(q.GetId(), allow, scope); vakerr.CodeOf(err) != vakerr.InvalidRequest {
+				t.Errorf("%s: %s was taken: %v", what, scope, err)
+			}
+		}
+		if _, err := w.says(q.GetId(), approvalv1.Decision_DECISION_DENY, 0); err != nil {
+			t.Error(err)
+		}
+		refused(t, g.done().err, vakerr.ApprovalRejected)
+	}
+	u.end()
+}
+
+// A file of learned rules that cannot be trusted allows nothing, says so, and is not written over.
+func TestLearnedFileThatCannotBeUsed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		mode os.FileMode
+		code string
+	}{
+		"broken":           {"[[allow]\n", 0o600, "learned_syntax"},
+		"others may write": {"[[allow]]\nrule = \"" + skillsRule + "\"\n", 0o666, "learned_unreadable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := emptyWorld(t, map[string]string{"vak.toml": quiet})
+			file := host.LearnedPath(dataOf(w.folder), "")
+			w.must(os.MkdirAll(dataOf(w.folder), 0o700))
+			w.must(os.WriteFile(file, []byte(tc.text), tc.mode))
+			w.must(os.Chmod(file, tc.mode))
+			w.start(hostOptions())
+			if report, _ := w.report(); len(report.Problems) != 1 || report.Problems[0].Code != tc.code || report.Problems[0].Hint == "" {
+				t.Errorf("problems: %+v", report.Problems)
+			}
+			u := w.attended().begin()
+			call := u.save(skillText)
+			if _, err := w.says(call.waits().GetId(), allow, forever); vakerr.CodeOf(err) != vakerr.ConfigInvalid {
+				t.Errorf("whoever answered is told %v", err)
+			}
+			u.want(call.done()) // this once
+			if text, err := os.ReadFile(file); err != nil || string(text) != tc.text {
+				t.Errorf("it was written over: %q, %v", text, err)
+			}
+			if s := recorded[ledger.ApprovalSettled](u.agent); len(s) != 1 || s[0].Scope != "once" || s[0].Rules != nil {
+				t.Errorf("recorded as %+v", s)
+			}
+			u.end()
+		})
+	}
+}
+
+// A learned rule that a repository brings along is not read: a data folder within the workspace learns nothing.
+func TestLearnedRulesInTheWorkspace(t *testing.T) {
+	w := emptyWorld(t, map[string]string{"vak.toml": quiet, "state/learned.toml": "[[allow]]\nrule = \"" + skillsRule + "\"\n"})
+	h, err := host.Start(w.Context(), host.Options{Workspace: workspaceOf(w.folder), Data: w.path("state")})
+	w.must(err)
+	w.host, w.door = h, h.Door()
+	w.Cleanup(func() { w.stopHost(h) })
+	w.must(h.Ready(w.Context()))
+	if report, _ := w.report(); len(report.Problems) != 1 || report.Problems[0].Code != "learned_unreadable" {
+		t.Errorf("problems: %+v", report.Problems)
+	}
+	u := w.attended().begin()
+	call := u.save(skillText)
+	if _, err := w.says(call.waits().GetId(), allow, forever); vakerr.CodeOf(err) != vakerr.ConfigInvalid {
+		t.Errorf("whoever answered is told %v", err)
+	}
+	u.want(call.done())
+	u.end()
+}
