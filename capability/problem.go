@@ -22,6 +22,27 @@ type Problem struct {
 	Line     int      `json:"line,omitempty"` // 1-based; 0: the whole file
 	Message  string   `json:"message"`        // what is wrong
 	Hint     string   `json:"hint,omitempty"` // what to do
+
+	// Declares is what the file would declare if it could be read; zero where nobody can say.
+	Declares ID `json:"declares,omitzero"`
+}
+
+// Broken finds what somebody may ask for by name and no file declares because it cannot be read: of each the first error.
+func Broken(problems []Problem, declared []Declaration) map[ID]Problem {
+	var all map[ID]Problem
+	for _, p := range problems {
+		if _, known := all[p.Declares]; p.Severity != SeverityError || p.Declares == (ID{}) || known {
+			continue
+		}
+		if slices.ContainsFunc(declared, func(d Declaration) bool { return d.ID == p.Declares }) {
+			continue
+		}
+		if all == nil {
+			all = make(map[ID]Problem)
+		}
+		all[p.Declares] = p
+	}
+	return all
 }
 
 // SortProblems orders problems by path, line and code, so that two equal readings print alike.

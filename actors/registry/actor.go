@@ -58,6 +58,7 @@ type registry struct {
 	declared     []capability.Declaration // of the last pass
 	problems     []capability.Problem
 	shadowed     []capability.Shadow
+	broken       map[capability.ID]capability.Problem // of problems
 	catalogs     catalogs
 	policy       *policy.Current
 	loop         capability.LoopHealth
@@ -201,12 +202,17 @@ func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actor
 	before := r.snapshot.Epoch
 	r.declared, r.problems, r.shadowed = m.Declarations, m.Problems, m.Shadowed
 	r.forgetObservations(c)
+	broken := capability.Broken(m.Problems, m.Declarations)
+	brokenMoved := !maps.Equal(broken, r.broken)
+	r.broken = broken
 	ruled, policyMoved := r.policy, r.policy != m.Policy
 	r.policy = m.Policy
 	r.noteLoop(m.Loop)
 	if policyMoved {
 		r.publishView() // policy narrows at once; it is no part of the epoch
 		r.Announce(&protocol.PolicyChanged{Stricter: ruled.StricterThen(m.Policy)})
+	} else if brokenMoved {
+		r.publishView()
 	}
 	r.publishThen(c, func(epoch capability.Epoch, err error) {
 		if err != nil {
@@ -243,7 +249,7 @@ func (r *registry) noteLoop(f protocol.LoopFacts) {
 // publishView shows the current state at the gate. It returns when no dispatch can still act on an older view. Before
 // the first set is published no policy is shown either: nobody can begin a turn with a set that does not stand yet.
 func (r *registry) publishView() {
-	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history}
+	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history, Broken: r.broken}
 	if r.snapshot.Set == nil {
 		v.Policy = nil
 	}

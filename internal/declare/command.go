@@ -36,15 +36,19 @@ func commandEnding(root, file string) string {
 	return ""
 }
 
-// readCommand reads a slash command. Its name is its path below root: the folders and the file, joined with colons.
-func readCommand(root, file string, raw []byte) *product {
-	r := &reporter{path: file}
-	ending := commandEnding(root, file)
+// commandPath is the name of a command in parts: the folders below root, and the file.
+func commandPath(root, file string) []string {
 	if root == "." {
 		root = ""
 	}
-	name := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(file, root), ending), "/")
-	parts := strings.Split(name, "/")
+	name := strings.TrimSuffix(strings.TrimPrefix(file, root), commandEnding(root, file))
+	return strings.Split(strings.TrimPrefix(name, "/"), "/")
+}
+
+// readCommand reads a slash command. Its name is its path below root: the folders and the file, joined with colons.
+func readCommand(root, file string, raw []byte) *product {
+	r := &reporter{path: file}
+	ending, parts := commandEnding(root, file), commandPath(root, file)
 	for _, part := range parts {
 		if !commandNamePattern.MatchString(part) {
 			r.error("command_name", 0, fmt.Sprintf("%s is no name of a command: it has 1 to 64 of A-Z a-z 0-9 _ -", quoted(part)), "rename the file or folder")

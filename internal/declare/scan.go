@@ -111,6 +111,9 @@ func (o *Options) stamp(p *product) {
 	}
 	for i := range p.problems {
 		p.problems[i].Path = o.Prefix + p.problems[i].Path
+		if id := &p.problems[i].Declares; id.Name != "" {
+			id.Name = o.Layout.Prefix + id.Name
+		}
 	}
 }
 

@@ -240,11 +240,16 @@ func (t *tree) read(name string, parse func(name string, text []byte) *product) 
 	return known.product
 }
 
-// document is read for a file that is one skill or command.
-func (t *tree) document(name string, parse func(name string, text []byte) *product) *product {
+// document is read for a file that is one skill or command: of that id, if it cannot say so itself.
+func (t *tree) document(name string, id capability.ID, parse func(name string, text []byte) *product) *product {
 	return t.read(name, func(name string, text []byte) *product {
 		p := parse(name, text)
 		p.document = true
+		for i := range p.problems {
+			if len(p.declarations) == 0 && p.problems[i].Severity == capability.SeverityError {
+				p.problems[i].Declares = id
+			}
+		}
 		return p
 	})
 }

@@ -149,9 +149,17 @@ func (w *walk) see(resolved string, s seen) {
 	w.seen[resolved] = s
 }
 
+func skillNamed(folder string) capability.ID {
+	return capability.ID{Kind: capability.KindSkill, Name: folder}
+}
+
+func commandNamed(root, file string) capability.ID {
+	return capability.ID{Kind: capability.KindCommand, Name: strings.Join(commandPath(root, file), ":")}
+}
+
 // skill reads the document of a folder.
 func (w *walk) skill(n node) *product {
-	p := w.tree.document(n.doc, readSkill)
+	p := w.tree.document(n.doc, skillNamed(n.name), readSkill)
 	if p == nil {
 		p = w.otherCase(n)
 	}
@@ -188,7 +196,7 @@ func (w *walk) otherCase(n node) *product {
 	w.note(capability.SeverityWarning, other.path, &fault{
 		code: "skill_file_name", message: "the file is called skill.md", hint: "rename it to SKILL.md; other programs do not read it",
 	})
-	return w.tree.document(other.path, readSkill)
+	return w.tree.document(other.path, skillNamed(n.name), readSkill)
 }
 
 // oneSkill reads a folder that is a skill itself.
@@ -198,7 +206,7 @@ func (w *walk) oneSkill(folder string) {
 
 // oneCommand reads a file that is a command itself.
 func (w *walk) oneCommand(name string) {
-	w.add(w.tree.document(name, func(name string, text []byte) *product { return readCommand(path.Dir(name), name, text) }), nil)
+	w.add(w.tree.document(name, commandNamed(path.Dir(name), name), func(name string, text []byte) *product { return readCommand(path.Dir(name), name, text) }), nil)
 }
 
 // commands reads every command below a root.
@@ -249,7 +257,7 @@ func (c *commandWalk) file(n node) {
 	if c.left--; c.left < 0 {
 		return
 	}
-	c.add(c.tree.document(n.path, func(name string, text []byte) *product { return readCommand(c.root, name, text) }), nil)
+	c.add(c.tree.document(n.path, commandNamed(c.root, n.path), func(name string, text []byte) *product { return readCommand(c.root, name, text) }), nil)
 }
 
 func (c *commandWalk) below(n node, depth int) {

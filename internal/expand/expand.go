@@ -92,6 +92,12 @@ func New(b op.Bound, text string, f Facts) (Plan, error) {
 	}
 	c, ok := b.Command(name)
 	if !ok || !c.Usable() {
+		for _, kind := range []capability.Kind{capability.KindSkill, capability.KindCommand} {
+			id := capability.ID{Kind: kind, Name: name}
+			if p, broken := b.Broken(id); broken && !ok {
+				return Plan{ID: id}, op.Broken(id, p)
+			}
+		}
 		return unchanged(text), nil
 	}
 	return planCommand(c, text, arguments, f)

@@ -16,6 +16,9 @@ import (
 func Skill(b op.Bound, name string) (*capability.Capability, error) {
 	c, ok := b.Skill(name)
 	if !ok {
+		if p, broken := b.Broken(capability.ID{Kind: capability.KindSkill, Name: name}); broken {
+			return nil, op.Broken(capability.ID{Kind: capability.KindSkill, Name: name}, p)
+		}
 		return nil, NotAdmitted(b, name)
 	}
 	if !c.Usable() {

@@ -1,9 +1,12 @@
 package op
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
 // Bound is what the turn of a call may see: the admitted part of the epoch it is bound to. Dispatch adapts the turn's
@@ -18,6 +21,8 @@ type Bound interface {
 	SkillFolders() []string
 	// Command returns the admitted command of that name.
 	Command(name string) (*capability.Capability, bool)
+	// Broken is what is wrong with the file that would declare a skill or command of that id; false where none would.
+	Broken(id capability.ID) (capability.Problem, bool)
 	// Server returns the admitted server of that name.
 	Server(name string) (*capability.Capability, bool)
 	// ServerNames lists the admitted servers, sorted.
@@ -31,6 +36,15 @@ type Bound interface {
 	Search(query string, limit int) []Found
 	// RepeatedSearch notes a search and reports whether this session has made it before.
 	RepeatedSearch(query string) bool
+}
+
+// Broken is the error for a skill or command whose file is there and cannot be read.
+func Broken(id capability.ID, p capability.Problem) *vakerr.Error {
+	at := p.Path
+	if p.Line > 0 {
+		at = fmt.Sprintf("%s, line %d", p.Path, p.Line)
+	}
+	return vakerr.New(vakerr.CapabilityInvalid, "%s is there and cannot be read: %s: %s", id, at, p.Message).WithRemedy("%s", cmp.Or(p.Hint, "repair the file"))
 }
 
 // Found is one answer of a search.

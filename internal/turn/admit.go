@@ -200,6 +200,13 @@ func (a *Admitted) SkillNames() []string {
 	return all
 }
 
+// Broken is what is wrong with the file that would declare a skill or command; false where none would, or the caller may
+// not know of it.
+func (a *Admitted) Broken(id capability.ID) (capability.Problem, bool) {
+	p, ok := a.input.View.Broken[id]
+	return p, ok && a.Shows(id)
+}
+
 // SkillFolders lists the folders outside of the workspace in which admitted skills have their files, in order.
 func (a *Admitted) SkillFolders() []string {
 	var all []string

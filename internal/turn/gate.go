@@ -16,6 +16,10 @@ type View struct {
 	Revoked  capability.Revocations
 	Policy   *policy.Current
 	History  *capability.History
+
+	// Broken are skills and commands that no file declares because it cannot be read, with what is wrong. Nothing can be
+	// done with them; whoever asks for one is told.
+	Broken map[capability.ID]capability.Problem
 }
 
 const gateShards = 64 // a power of two: Enter masks with it

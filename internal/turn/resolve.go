@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -206,6 +207,9 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 	id := capability.ID{Kind: capability.KindSkill, Name: in.Name}
 	c, ok := r.a.Skill(in.Name)
 	if !ok {
+		if p, broken := r.a.Broken(id); broken {
+			return t, op.Broken(id, p)
+		}
 		if err := r.missing(id); err != nil {
 			return t, err
 		}

@@ -156,3 +156,36 @@ func TestSkillsFromElsewhere(t *testing.T) {
 	u = w.open().begin()
 	refused(t, u.call("read", object{"path": base + "/ref.md"}).err, vakerr.PermissionDenied)
 }
+
+// Who asks for a skill or command by name whose file is there and cannot be read hears that, with path, line and cure, and
+// not that there is none.
+func TestBrokenOnesAreNamed(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"skills/torn/SKILL.md": "---\nname: torn\ndescription: x\n<<<<<<< HEAD\n---\n", "commands/deep/torn.md": "---\na: b\n",
+		skillFile("whole"): skill("whole", "Fine."),
+	})
+	a := w.open()
+	for prompt, tells := range map[string][]string{
+		"/skill:torn x": {"skill:torn", "skills/torn/SKILL.md, line 4", "unfinished merge"}, "/torn": {"skill:torn", "line 4"},
+		"/deep:torn": {"command:deep:torn", "commands/deep/torn.md, line 1"},
+	} {
+		_, err := try[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: a.id, Prompt: prompt})
+		refused(t, err, vakerr.CapabilityInvalid, tells...)
+	}
+	u := a.begin()
+	refused(t, u.call("skill", object{"name": "torn"}).err, vakerr.CapabilityInvalid, "skills/torn/SKILL.md, line 4")
+	refused(t, u.call("skill", object{"name": "none"}).err, vakerr.CapabilityNotAdmitted)
+	u.end()
+	w.write("skills/torn/SKILL.md", skill("torn", "Mended."))
+	u = a.begin()
+	u.want(u.call("skill", object{"name": "torn"}), "Mended.")
+	u.end()
+	// One that was good stays in force while it is broken, unless a restriction cannot be read; then it is named again.
+	w.write("skills/torn/SKILL.md", "---\nname: torn\n  x: [\n---\n")
+	u = a.begin()
+	u.want(u.call("skill", object{"name": "torn"}), "Mended.")
+	u.end()
+	w.write("skills/torn/SKILL.md", "---\nname: torn\ndescription: d\nallowed-tools: {Read: x}\n---\nWider.\n")
+	u = a.begin()
+	refused(t, u.call("skill", object{"name": "torn"}).err, vakerr.CapabilityInvalid, "allowed-tools", "line 4")
+}

@@ -15,6 +15,8 @@ type Bound struct {
 	Denied map[string]bool // server/tool that may not be called
 	Hits   []op.Found      // what every search finds
 	Seen   map[string]bool // searches made; made on first use
+
+	Unreadable map[capability.ID]capability.Problem // what Broken finds
 }
 
 var _ op.Bound = (*Bound)(nil)
@@ -54,6 +56,12 @@ func (b *Bound) SkillFolders() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// Broken finds what the test says is broken.
+func (b *Bound) Broken(id capability.ID) (capability.Problem, bool) {
+	p, ok := b.Unreadable[id]
+	return p, ok
 }
 
 // Command returns the set's command of that name.
