@@ -10,6 +10,7 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -51,7 +52,7 @@ func (r *root) scan() error {
 			WithRemedy("put it back, or see that it is readable for the user of the daemon").WithCause(err)
 	}
 	defer func() { _ = folder.Close() }()
-	r.result, err = r.scanner.Scan(folder.FS(), time.Now())
+	r.result, err = r.scanner.Scan(rootfs.FS(r.dir, folder), time.Now())
 	return err
 }
 
@@ -115,7 +116,10 @@ func (h *Host) userRoots(workspace string, reading declare.Options) []*root {
 	var roots []*root
 	add := func(dir, prefix string, layout *declare.Layout) {
 		dir, err := filepath.Abs(dir)
-		if err != nil || realFolder(dir) == workspace {
+		if err != nil {
+			return
+		}
+		if dir = realFolder(dir); dir == workspace {
 			return
 		}
 		origin := capability.Origin{Kind: capability.OriginShared}

@@ -232,3 +232,27 @@ func TestPluginsAreRoots(t *testing.T) {
 		t.Errorf("after disabling p2: %v, watched %v", sources(w), w.Watch)
 	}
 }
+
+// Links of a home folder lead where they lead, absolute ones too, as long as they stay in it.
+func TestLinksOfAHomeFolder(t *testing.T) {
+	top := folders(t, "ws/vak.toml", "", "home/dot/skills/a/SKILL.md", skillNamed("a", "a"), "home/dot/skills/b/SKILL.md", skillNamed("b", "b"), "elsewhere/c/SKILL.md", skillNamed("c", "c"))
+	for link, target := range map[string]string{
+		".claude": filepath.Join(top, "home/dot"), ".agents/skills/alias": filepath.Join(top, "home/dot/skills/b"), ".agents/skills/c": filepath.Join(top, "elsewhere/c"),
+	} {
+		at := filepath.Join(top, "home", link)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(target, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := pass(t, threeRoots(top))
+	if diff := cmp.Diff([]string{"skill:a shared ~/.claude/skills/a/SKILL.md", "skill:b shared ~/.agents/skills/alias/SKILL.md"}, sources(w)); diff != "" {
+		t.Error(diff)
+	}
+	var codes []string
+	for _, p := range w.Problems {
+		codes = append(codes, p.Code+" "+p.Path)
+	}
+	if diff := cmp.Diff([]string{"skill_name_mismatch ~/.agents/skills/alias/SKILL.md", "link_outside ~/.agents/skills/c"}, codes); diff != "" {
+		t.Error(diff)
+	}
+}

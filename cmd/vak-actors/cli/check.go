@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -16,6 +18,7 @@ import (
 type reading struct {
 	Capabilities []declared           `json:"capabilities"`
 	Problems     []capability.Problem `json:"problems"`
+	Shadowed     []capability.Shadow  `json:"shadowed"`
 }
 
 // declared is one capability as its file describes it.
@@ -63,17 +66,24 @@ workspace could not be read.`,
 
 // read scans the workspace once.
 func (a *app) read() (reading, error) {
-	root, err := os.OpenRoot(a.workspace)
+	folder, err := filepath.Abs(a.workspace)
+	if err == nil {
+		folder, err = filepath.EvalSymlinks(folder)
+	}
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(folder)
+	}
 	if err != nil {
 		return reading{}, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace folder %s cannot be opened", a.workspace).
 			WithRemedy("name an existing folder with --workspace").WithCause(err)
 	}
 	defer root.Close()
-	found, err := declare.NewScanner(declare.Options{}).Scan(root.FS(), time.Now())
+	found, err := declare.NewScanner(declare.Options{}).Scan(rootfs.FS(folder, root), time.Now())
 	if err != nil {
 		return reading{}, err
 	}
-	r := reading{Capabilities: make([]declared, len(found.Declarations)), Problems: orEmpty(found.Problems)}
+	r := reading{Capabilities: make([]declared, len(found.Declarations)), Problems: orEmpty(found.Problems), Shadowed: orEmpty(found.Shadowed)}
 	for i, d := range found.Declarations {
 		r.Capabilities[i] = declared{
 			ID: d.ID.String(), Kind: d.ID.Kind, Name: d.ID.Name, Origin: d.Origin.Label(), Source: d.Source,
