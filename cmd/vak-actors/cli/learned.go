@@ -59,7 +59,9 @@ func (a *app) printLearned(path string) error {
 		rows = append(rows, []string{r.Rule, r.By, views[i].At})
 	}
 	if a.json {
-		err = printJSON(a.out, map[string]any{"file": path, "rules": views, "problems": orEmpty(problems)})
+		if err := printJSON(a.out, map[string]any{"file": path, "rules": views, "problems": orEmpty(problems)}); err != nil {
+			return err
+		}
 	} else {
 		fmt.Fprintf(a.out, "file: %s\n", clean(path))
 		table(a.out, rows)
@@ -68,9 +70,9 @@ func (a *app) printLearned(path string) error {
 		}
 	}
 	for _, p := range problems {
-		if p.Severity == capability.SeverityError && err == nil {
+		if p.Severity == capability.SeverityError {
 			return exit{status: exitFindings}
 		}
 	}
-	return err
+	return nil
 }
