@@ -109,7 +109,7 @@ func (w *tenant) start() {
 		Residents: &sync.Map{}, Gate: w.gate, Route: w.route, Slice: true,
 		Pipeline: &dispatch.Pipeline{
 			Reader:    "read",
-			Workspace: "/", Gate: w.gate, Ops: w.ops, Schemas: schema.NewCache(8), Hooks: hookrun.New("/", "/"), Spill: whole{},
+			Workspace: "/", Gate: w.gate, Ops: w.ops, Schemas: schema.NewCache(8), Hooks: hookrun.New("/", "/", nil), Spill: whole{},
 		},
 	}))
 	if err != nil {

@@ -55,6 +55,15 @@ func decide(engine *policy.Engine, requests []policy.Request, consents map[conse
 	return policy.Decision{Effect: policy.Allow, Reason: "a person allowed it"}, about
 }
 
+// word is what is to be said of requests now: by the rules, and where they allow by a hook that wants a person asked.
+func (r *run) word(current *policy.Current, requests []policy.Request) (policy.Decision, policy.Request) {
+	decision, about := decide(r.confined(current), requests, r.consents)
+	if decision.Effect == policy.Allow && r.hookAsks != "" {
+		decision = policy.Decision{Effect: policy.Ask, Reason: r.hookAsks}
+	}
+	return decision, about
+}
+
 // consent notes that a person has said yes. What others may be reading is not changed.
 func (r *run) consent(requests []policy.Request) {
 	all := maps.Clone(r.consents)
@@ -76,7 +85,7 @@ func (r *run) permit(ctx context.Context) error { return r.obtain(ctx, r.request
 func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
 	for {
 		current := r.Gate.View().Policy
-		decision, about := decide(r.confined(current), requests, r.consents)
+		decision, about := r.word(current, requests)
 		if decision.Effect != policy.Ask || !r.call.Attended {
 			r.judge(current, requests)
 			return refusal(decision, about)
@@ -113,7 +122,7 @@ func (r *run) judge(current *policy.Current, requests []policy.Request) {
 // recheck judges a call again that waits inside of its op, where it must not wait for a person: what has to be asked is
 // left in unasked, and the op, which has had no effect yet, runs again once it is answered.
 func (r *run) recheck(current *policy.Current, requests []policy.Request) error {
-	decision, about := decide(r.confined(current), requests, r.consents)
+	decision, about := r.word(current, requests)
 	r.judge(current, requests)
 	r.fly()
 	if decision.Effect == policy.Ask && r.call.Attended {
@@ -165,6 +174,7 @@ func (r *run) ask(ctx context.Context, current *policy.Current, d policy.Decisio
 	}
 	if s.Outcome == ledger.ApprovalAllowed {
 		r.consent(requests)
+		r.hookAsks = ""
 	}
 	return nil
 }
@@ -193,7 +203,7 @@ func (r *run) verdict(requests []policy.Request) approval.Verdict {
 	if err := r.authorize(); err != nil {
 		return approval.Verdict{Refusal: vakerr.From(err)}
 	}
-	switch decision, about := decide(r.confined(r.Gate.View().Policy), requests, r.consents); decision.Effect {
+	switch decision, about := r.word(r.Gate.View().Policy, requests); decision.Effect {
 	case policy.Allow:
 		return approval.Verdict{}
 	case policy.Ask:

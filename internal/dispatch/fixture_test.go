@@ -67,7 +67,7 @@ func newShop(t *testing.T) *shop {
 	workspace := t.TempDir()
 	s.Pipeline = &Pipeline{
 		Workspace: workspace, Gate: turn.NewGate(turn.View{}), Ops: table, Schemas: schema.NewCache(16),
-		Hooks: hookrun.New(workspace, workspace), Spill: s,
+		Hooks: hookrun.New(workspace, workspace, nil), Spill: s,
 	}
 	s.declared = table.Declarations()
 	return s

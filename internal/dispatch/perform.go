@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
@@ -25,7 +26,7 @@ func (r *run) perform(ctx context.Context) Outcome {
 	begun := time.Now()
 	result, err := r.effect(ctx)
 	if err == nil {
-		result, err = r.finish(ctx, result)
+		result, err = r.finish(ctx, result, time.Since(begun))
 	}
 	out := Outcome{Result: result, Tool: r.target.Tool.ID.Name, Repaired: r.repaired()}
 	unknown := false
@@ -144,7 +145,7 @@ func (r *run) commit() error {
 }
 
 // finish checks and shortens a result and lets the post-tool hooks annotate it.
-func (r *run) finish(ctx context.Context, result op.Result) (op.Result, error) {
+func (r *run) finish(ctx context.Context, result op.Result, took time.Duration) (op.Result, error) {
 	if err := r.checkOutput(result); err != nil {
 		return op.Result{}, err
 	}
@@ -152,14 +153,41 @@ func (r *run) finish(ctx context.Context, result op.Result) (op.Result, error) {
 	if err != nil {
 		return op.Result{}, err
 	}
-	decision, err := r.runHooks(ctx, hook.PostToolUse, string(result.Content))
+	event := hook.PostToolUse
+	if result.IsError {
+		event = hook.PostToolFailure
+	}
+	decision, err := r.runHooks(ctx, hook.Input{Event: event, Text: string(result.Content), Took: took})
 	if err != nil {
 		return op.Result{}, err
 	}
+	if decision.Output != nil {
+		if result, err = replaced(result, decision.Output); err != nil {
+			return op.Result{}, err
+		}
+	}
+	decision.Context = slices.Concat(r.told, decision.Context)
 	if text := decision.Annotation(); text != "" {
 		return result.Annotated(text)
 	}
 	return result, nil
+}
+
+// replaced is a result in whose place a hook put another: a complete one, or a text.
+func replaced(result op.Result, output json.RawMessage) (op.Result, error) {
+	var text string
+	if json.Unmarshal(output, &text) == nil {
+		return op.Text(text), nil
+	}
+	var shape struct {
+		Content []json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(output, &shape) != nil || shape.Content == nil {
+		return op.Text(string(output)), nil
+	}
+	next, err := op.Passed(output)
+	next.Promote, next.Retrieved = result.Promote, result.Retrieved
+	return next, err
 }
 
 // checkOutput holds a tool of this host to the output it declares. What a server answers is its own affair.

@@ -116,6 +116,9 @@ type run struct {
 	judged   *policy.Current        // by which the call was judged last
 	subjects []policy.Request       // on which it was
 	unasked  []policy.Request       // what an op found that has to be asked before it runs
+
+	hookAsks string   // why a hook wants a person asked; empty: none does, or a person has said yes
+	told     []string // what hooks want the model to know besides the result
 }
 
 // prepare goes through every stage that can refuse without an effect.
@@ -179,13 +182,15 @@ func (r *run) shownOn(c *policy.Channel) error {
 }
 
 func (r *run) preHooks(ctx context.Context) error {
-	decision, err := r.runHooks(ctx, hook.PreToolUse, "")
+	decision, err := r.runHooks(ctx, hook.Input{Event: hook.PreToolUse})
 	switch {
 	case err != nil:
 		return err
 	case decision.Block != nil:
 		return decision.Block
-	case decision.Input == nil:
+	}
+	r.hookAsks, r.told = decision.Ask, decision.Context
+	if decision.Input == nil {
 		return nil
 	}
 	target, err := r.resolve(decision.Input)
@@ -203,35 +208,48 @@ func (r *run) resolve(arguments json.RawMessage) (turn.Target, error) {
 }
 
 // runHooks asks the hooks of the turn that the event concerns, and records that they were asked.
-func (r *run) runHooks(ctx context.Context, event hook.Event, text string) (hook.Decision, error) {
+func (r *run) runHooks(ctx context.Context, in hook.Input) (hook.Decision, error) {
 	if len(r.call.Admission.Hooks) == 0 {
 		return hook.Decision{}, nil
 	}
-	in := hook.Input{
-		Event: event, SessionID: r.call.Session, Text: text,
-		Tool: &hook.Tool{Name: r.target.Tool.ID.Name, Input: r.target.Arguments},
-	}
-	decision, deliveries := r.Hooks.Deliver(ctx, r.call.Admission.Hooks, in, func(input json.RawMessage) []policy.Request {
+	in.SessionID, in.Mode, in.Call = r.call.Session, r.Gate.View().Policy.Engine.Mode().String(), r.hooked(r.target)
+	decision, deliveries := r.Hooks.Deliver(ctx, r.call.Admission.Hooks, in, func(input json.RawMessage) *hook.Call {
 		target, err := r.resolve(input)
 		if err != nil { // the next stage will say so; until then the hooks judge what was asked for
 			target = r.target
 		}
-		return r.requests(target)
+		return r.hooked(target)
 	})
 	for _, d := range deliveries {
-		body := ledger.HookRan{
-			Turn: r.call.Turn, Call: r.call.ID, Hook: d.Hook, Event: string(event),
-			Decision: d.Verdict.String(), DurationMicros: d.Took.Microseconds(),
-		}
-		if d.Failure != "" {
-			failure := ledger.FailureOf(vakerr.New(vakerr.HookFailed, "%s", d.Failure))
-			body.Error = &failure
-		}
-		if err := r.rec.Record(ctx, body, false); err != nil {
+		if err := r.rec.Record(ctx, HookBody(r.call.Turn, r.call.ID, d), false); err != nil {
 			return decision, err
 		}
 	}
 	return decision, nil
+}
+
+// hooked is a target as hooks are asked about it.
+func (r *run) hooked(t turn.Target) *hook.Call {
+	c := &hook.Call{Name: t.Tool.ID.Name, Input: t.Arguments, ID: r.call.ID, Requests: r.requests(t)}
+	if t.ServerTool != "" {
+		c.Server, c.ServerTool, c.ServerInput = t.Server, t.ServerTool, t.ServerArguments
+	}
+	return c
+}
+
+// HookBody is what the ledger says of one hook that was asked; call is empty where it was about none.
+func HookBody(turnID, call string, d hookrun.Delivery) ledger.HookRan {
+	body := ledger.HookRan{
+		Turn: turnID, Call: call, Hook: d.Hook, Event: string(d.Event), Decision: d.Verdict.String(), DurationMicros: d.Took.Microseconds(),
+	}
+	if d.After != nil {
+		body.InputBefore, body.InputAfter = capability.ContentDigest(d.Before), capability.ContentDigest(d.After)
+	}
+	if d.Failure != "" {
+		failure := ledger.FailureOf(vakerr.New(vakerr.HookFailed, "%s", d.Failure))
+		body.Error = &failure
+	}
+	return body
 }
 
 func (r *run) checkArguments() error {

@@ -16,7 +16,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// V163: the four events, snake case accepted.
+// V163: the events, snake case accepted.
 func TestParseEvent(t *testing.T) {
 	for text, want := range map[string]hook.Event{
 		"session-start": hook.SessionStart, "session_start": hook.SessionStart,
@@ -66,7 +66,7 @@ func TestConcerns(t *testing.T) {
 	} {
 		var got []string
 		for name, h := range hooks {
-			if hook.Concerns(h, tt.event, tt.calls) {
+			if hook.Concerns(h, tt.event, &hook.Call{Name: "x", Requests: tt.calls}) {
 				got = append(got, name)
 			}
 		}
@@ -79,33 +79,32 @@ func TestConcerns(t *testing.T) {
 
 // V165: event, session_id, cwd, and tool{name,input} or text.
 func TestEncode(t *testing.T) {
-	in := hook.Input{Event: hook.PreToolUse, SessionID: "s1", Cwd: "/w", Tool: &hook.Tool{Name: "write", Input: json.RawMessage(`{"path":"a"}`)}}
-	line, err := in.Encode()
+	in := hook.Input{Event: hook.PreToolUse, SessionID: "s1", Cwd: "/w", Call: &hook.Call{Name: "write", Input: json.RawMessage(`{"path":"a"}`)}}
+	line, err := in.Encode(&capability.Hook{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"event":"pre-tool-use","session_id":"s1","cwd":"/w","tool":{"name":"write","input":{"path":"a"}}}` + "\n"; string(line) != want {
 		t.Errorf("got %s", line)
 	}
-	line, err = hook.Input{Event: hook.Stop, SessionID: "s1", Cwd: "/w", Text: "done"}.Encode()
+	line, err = hook.Input{Event: hook.Stop, SessionID: "s1", Cwd: "/w", Text: "done"}.Encode(&capability.Hook{})
 	if want := `{"event":"stop","session_id":"s1","cwd":"/w","text":"done"}` + "\n"; err != nil || string(line) != want {
 		t.Errorf("got %s, %v", line, err)
 	}
 }
 
 func TestEncodeCutsTextButNeverACall(t *testing.T) {
-	line, err := hook.Input{Event: hook.Stop, Text: strings.Repeat("ä", hook.MaxInput)}.Encode()
+	line, err := hook.Input{Event: hook.Stop, Text: strings.Repeat("ä", hook.MaxInput)}.Encode(&capability.Hook{})
 	if err != nil || len(line) > hook.MaxInput || !utf8.Valid(line) {
 		t.Errorf("%d bytes, %v", len(line), err)
 	}
 	big := json.RawMessage(`{"content":"` + strings.Repeat("x", hook.MaxInput) + `"}`)
-	if _, err := (hook.Input{Event: hook.PreToolUse, Tool: &hook.Tool{Name: "write", Input: big}}).Encode(); err == nil {
+	if _, err := (hook.Input{Event: hook.PreToolUse, Call: &hook.Call{Name: "write", Input: big}}).Encode(&capability.Hook{}); err == nil {
 		t.Error("a call beyond the bound was encoded")
 	}
 }
 
 func TestJudge(t *testing.T) {
-	stdout := func(s string) hook.Run { return hook.Run{Stdout: []byte(s)} }
 	tests := []struct {
 		name    string
 		run     hook.Run
@@ -138,7 +137,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, mode := range []capability.FailureMode{capability.FailOpen, capability.FailClosed, ""} {
-				o := hook.Judge(&capability.Hook{Timeout: time.Second, FailureMode: mode}, tt.run)
+				o := hook.Judge(&capability.Hook{Timeout: time.Second, FailureMode: mode}, hook.Input{}, tt.run)
 				want := tt.verdict
 				if tt.failure && mode != capability.FailOpen {
 					want = hook.Block
@@ -156,7 +155,7 @@ func TestJudge(t *testing.T) {
 
 // V147: a hook whose definition cannot be used blocks with its reason, whatever its run says.
 func TestRefusalBlocks(t *testing.T) {
-	o := hook.Judge(&capability.Hook{FailureMode: capability.FailClosed, Refusal: "no command"}, hook.Run{})
+	o := hook.Judge(&capability.Hook{FailureMode: capability.FailClosed, Refusal: "no command"}, hook.Input{}, hook.Run{})
 	if o.Verdict != hook.Block || !strings.Contains(o.Reason, "no command") {
 		t.Errorf("got %+v", o)
 	}
@@ -216,7 +215,7 @@ func FuzzJudge(f *testing.F) {
 		if closed {
 			h.FailureMode = capability.FailClosed
 		}
-		o := hook.Judge(h, hook.Run{Stdout: stdout, Stderr: stderr, ExitCode: exit})
+		o := hook.Judge(h, hook.Input{}, hook.Run{Stdout: stdout, Stderr: stderr, ExitCode: exit})
 		if o.Verdict == hook.Block && (o.Reason == "" || len(o.Reason) > 2100 || !utf8.ValidString(o.Reason)) {
 			t.Fatalf("reason %q", o.Reason)
 		}

@@ -33,7 +33,12 @@ func declared(name string, h capability.Hook) *capability.Capability {
 }
 
 func writing(input string) hook.Input {
-	return hook.Input{Event: hook.PreToolUse, SessionID: "s1", Tool: &hook.Tool{Name: "write", Input: json.RawMessage(input)}}
+	return hook.Input{Event: hook.PreToolUse, SessionID: "s1", Call: recall(json.RawMessage(input))}
+}
+
+// recall is a call of a tool that writes files.
+func recall(input json.RawMessage) *hook.Call {
+	return &hook.Call{Name: "write", Input: input, ID: "c1", Requests: requests(input)}
 }
 
 // requests judges by the paths, as the dispatcher does for file tools.
@@ -49,9 +54,9 @@ func requests(input json.RawMessage) []policy.Request {
 func TestAHookSeesItsInputAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("VAK_TEST_SECRET", "hunter2")
-	d, deliveries := New(dir, "/home/x").Deliver(t.Context(), []*capability.Capability{
+	d, deliveries := New(dir, "/home/x", nil).Deliver(t.Context(), []*capability.Capability{
 		pre("see", "cat >in.json; env | sort >env.txt; pwd >pwd.txt"),
-	}, writing(`{"path":"a"}`), requests)
+	}, writing(`{"path":"a"}`), recall)
 	if d.Block != nil || len(deliveries) != 1 || deliveries[0].Verdict != hook.NoOpinion {
 		t.Fatalf("%+v %+v", d, deliveries)
 	}
@@ -94,13 +99,13 @@ func text(t *testing.T, dir, name string) string {
 // V166, V167: one after another in order, and nothing runs after the first block.
 func TestTheFirstBlockWins(t *testing.T) {
 	dir := t.TempDir()
-	r := New(dir, dir)
+	r := New(dir, dir, nil)
 	d, deliveries := r.Deliver(t.Context(), []*capability.Capability{
 		pre("1", "echo 1 >>order"),
 		pre("2", `echo 2 >>order; echo '{"decision":"approve"}'`),
 		pre("3", "echo 3 >>order; echo 'not this way' >&2; exit 2"),
 		pre("4", "echo 4 >>order"),
-	}, writing(`{}`), requests)
+	}, writing(`{}`), recall)
 	if got := text(t, dir, "order"); got != "1\n2\n3\n" {
 		t.Errorf("order %q", got)
 	}
@@ -118,11 +123,11 @@ func TestTheNextHookIsAskedAboutTheRewrite(t *testing.T) {
 	guard := pre("guard", "cat >seen.json; exit 2")
 	guard.Config.(*capability.Hook).Match = "write(secret/**)"
 	rewrite := pre("rewrite", `echo '{"input":{"path":"secret/x"}}'`)
-	d, _ := New(dir, dir).Deliver(t.Context(), []*capability.Capability{rewrite, guard}, writing(`{"path":"open/x"}`), requests)
+	d, _ := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{rewrite, guard}, writing(`{"path":"open/x"}`), recall)
 	if d.Block == nil || d.Hook.Name != "guard" || !strings.Contains(text(t, dir, "seen.json"), `"input":{"path":"secret/x"}`) {
 		t.Errorf("the guard did not see the rewrite: %+v", d)
 	}
-	d, deliveries := New(dir, dir).Deliver(t.Context(), []*capability.Capability{guard}, writing(`{"path":"open/x"}`), requests)
+	d, deliveries := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{guard}, writing(`{"path":"open/x"}`), recall)
 	if d.Block != nil || len(deliveries) != 0 {
 		t.Errorf("the guard ran for another path: %+v", d)
 	}
@@ -137,7 +142,7 @@ func TestAFileOfTheWorkspaceIsRunWithoutAShell(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "my hooks", "check.sh"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := New(dir, dir).Deliver(t.Context(), []*capability.Capability{pre("x", "my hooks/check.sh")}, writing(`{}`), requests)
+	d, _ := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{pre("x", "my hooks/check.sh")}, writing(`{}`), recall)
 	if d.Block == nil || d.Block.Code != vakerr.HookBlocked {
 		t.Errorf("got %+v", d)
 	}
@@ -158,9 +163,9 @@ func TestFailureModes(t *testing.T) {
 	} {
 		for _, mode := range []capability.FailureMode{capability.FailOpen, capability.FailClosed} {
 			t.Run(tt.name+" "+string(mode), func(t *testing.T) {
-				r := New(dir, dir)
+				r := New(dir, dir, nil)
 				h := declared("h", capability.Hook{Event: "pre_tool_use", Command: tt.command, Timeout: tt.timeout, FailureMode: mode})
-				d, deliveries := r.Deliver(t.Context(), []*capability.Capability{h}, writing(`{}`), requests)
+				d, deliveries := r.Deliver(t.Context(), []*capability.Capability{h}, writing(`{}`), recall)
 				if len(deliveries) != 1 || !strings.Contains(deliveries[0].Failure, tt.says) {
 					t.Fatalf("deliveries %+v", deliveries)
 				}
@@ -186,10 +191,10 @@ func TestCancelKillsAndBlocks(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r := New(dir, dir)
+	r := New(dir, dir, nil)
 	h := declared("h", capability.Hook{Event: "pre-tool-use", Command: "touch begun; sleep 60", Timeout: time.Minute, FailureMode: capability.FailOpen})
 	go cancelWhenThere(ctx, filepath.Join(dir, "begun"), cancel)
-	d, deliveries := r.Deliver(ctx, []*capability.Capability{h}, writing(`{}`), requests)
+	d, deliveries := r.Deliver(ctx, []*capability.Capability{h}, writing(`{}`), recall)
 	if d.Block == nil || d.Block.Code != vakerr.Canceled || len(deliveries) != 0 || len(r.Counts()) != 0 {
 		t.Errorf("%+v %+v", d, deliveries)
 	}
@@ -198,7 +203,7 @@ func TestCancelKillsAndBlocks(t *testing.T) {
 	}
 	late, stopLate := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stopLate()
-	if d, _ := r.Deliver(late, []*capability.Capability{h}, writing(`{}`), requests); d.Block == nil || d.Block.Code != vakerr.DeadlineExceeded {
+	if d, _ := r.Deliver(late, []*capability.Capability{h}, writing(`{}`), recall); d.Block == nil || d.Block.Code != vakerr.DeadlineExceeded {
 		t.Errorf("%+v", d)
 	}
 }
@@ -223,12 +228,12 @@ func cancelWhenThere(ctx context.Context, file string, cancel func()) {
 func TestOutputIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	flood := "head -c 1000000 /dev/zero | tr '\\0' ' '; echo '{}'"
-	d, deliveries := New(dir, dir).Deliver(t.Context(), []*capability.Capability{pre("h", flood)}, writing(`{}`), requests)
+	d, deliveries := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{pre("h", flood)}, writing(`{}`), recall)
 	if d.Block != nil || deliveries[0].Verdict != hook.NoOpinion {
 		t.Errorf("blank stdout: %+v", d)
 	}
 	flood = `echo '{"decision":"approve","reason":"'; head -c 100000 /dev/zero | tr '\0' x; echo '"}'`
-	d, _ = New(dir, dir).Deliver(t.Context(), []*capability.Capability{pre("h", flood)}, writing(`{}`), requests)
+	d, _ = New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{pre("h", flood)}, writing(`{}`), recall)
 	if d.Block == nil || d.Block.Code != vakerr.HookFailed {
 		t.Errorf("cut answer: %+v", d)
 	}
@@ -238,7 +243,7 @@ func TestOutputIsBounded(t *testing.T) {
 func TestARefusalIsNotRun(t *testing.T) {
 	dir := t.TempDir()
 	h := declared("h", capability.Hook{Event: "pre-tool-use", Command: "touch ran", FailureMode: capability.FailClosed, Refusal: "unreadable"})
-	d, _ := New(dir, dir).Deliver(t.Context(), []*capability.Capability{h}, writing(`{}`), requests)
+	d, _ := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{h}, writing(`{}`), recall)
 	if d.Block == nil || !strings.Contains(d.Block.Reason, "unreadable") {
 		t.Errorf("%+v", d)
 	}
@@ -250,7 +255,7 @@ func TestARefusalIsNotRun(t *testing.T) {
 func TestStopNeedsNoRequest(t *testing.T) {
 	dir := t.TempDir()
 	h := declared("h", capability.Hook{Event: "stop", Match: "write", Command: "exit 2", Timeout: 20 * time.Second})
-	d, _ := New(dir, dir).Deliver(t.Context(), []*capability.Capability{h}, hook.Input{Event: hook.Stop, Text: "done"}, nil)
+	d, _ := New(dir, dir, nil).Deliver(t.Context(), []*capability.Capability{h}, hook.Input{Event: hook.Stop, Text: "done"}, nil)
 	if d.Block == nil {
 		t.Error("the stop hook did not block")
 	}

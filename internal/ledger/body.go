@@ -123,6 +123,8 @@ type HookRan struct {
 	Event          string        `json:"event"`
 	Decision       string        `json:"decision"` // what the hook, or its failure mode, decided
 	DurationMicros int64         `json:"duration_us"`
+	InputBefore    string        `json:"input_before,omitempty"` // digest of the tool's input, where the hook has rewritten it
+	InputAfter     string        `json:"input_after,omitempty"`
 	Error          *Failure      `json:"error,omitempty"`
 }
 

@@ -10,10 +10,7 @@ import "slices"
 func (e *Engine) decideCommand(req Request) Decision {
 	names := req.names()
 	command := readShell(req.Subject)
-	spellings := []string{req.Subject}
-	for _, p := range command.parts {
-		spellings = append(spellings, p.seen...)
-	}
+	spellings := command.spellings(req.Subject)
 	for _, r := range e.rules {
 		if r.effect == Allow || !r.matchesTool(names) {
 			continue
@@ -31,6 +28,22 @@ func (e *Engine) decideCommand(req Request) Decision {
 		decided.Reason = "it cannot be read as a shell command"
 	}
 	return e.cap(req, e.strictest(command, decided))
+}
+
+// spellings are the texts under which a deny or ask rule, or a pattern, may meet a command: as a whole and by its parts.
+func (c shellCommand) spellings(whole string) []string {
+	all := []string{whole}
+	for _, p := range c.parts {
+		all = append(all, p.seen...)
+	}
+	return all
+}
+
+func (r Request) spellings() []string {
+	if r.Kind != SubjectCommand || r.Server != "" {
+		return []string{r.Subject}
+	}
+	return readShell(r.Subject).spellings(r.Subject)
 }
 
 // about is the request with another spelling of its subject.

@@ -202,6 +202,9 @@ func bySeverity(rules []rule) []rule {
 	return sorted
 }
 
+// Mode is what happens to a call that no rule speaks of.
+func (e *Engine) Mode() Mode { return e.mode }
+
 // Restricted returns an engine with the same rules whose mode is not looser than m, for a worker.
 func (e *Engine) Restricted(m Mode) *Engine {
 	r := *e

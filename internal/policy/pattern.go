@@ -1,5 +1,11 @@
 package policy
 
+import (
+	"slices"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
 // Pattern says which calls something is about, in the syntax of a permission rule: Tool or Tool(glob). Hooks use it.
 type Pattern struct {
 	rule rule
@@ -16,7 +22,22 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{rule: r}, err
 }
 
+// ParsePatternOf reads a pattern as a dialect writes permission rules.
+func ParsePatternOf(dialect capability.Dialect, text string) (Pattern, error) {
+	if dialect == capability.DialectVAK {
+		return ParsePattern(text)
+	}
+	r, err := claudeCompiler{}.rule(Deny, text)
+	return Pattern{rule: r}, err
+}
+
 // Matches reports whether the pattern is about that call.
 func (p Pattern) Matches(req Request) bool {
-	return p.all || p.rule.matchesTool(req.names()) && p.rule.matchesSubject(req)
+	if p.all {
+		return true
+	}
+	if !p.rule.matchesTool(req.names()) {
+		return false
+	}
+	return slices.ContainsFunc(req.spellings(), func(subject string) bool { return p.rule.matchesSubject(req.about(subject)) })
 }
