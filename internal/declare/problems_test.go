@@ -35,6 +35,7 @@ func TestProblems(t *testing.T) {
 		{"skills/x/SKILL.md", front + "allowed-tools: [Read] [Write]\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", front + "allowed-tools:\n  Read: yes\n---\n", "e frontmatter_type skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", "---\nname: x\ndescription: use: when\n---\n", "w frontmatter_repaired skills/x/SKILL.md:3", true},
+		{"skills/x/SKILL.md", "---\nname: x\ndescription: 触发词: 'a' — Triggers on: 'b'\n---\n", "w frontmatter_repaired skills/x/SKILL.md:3", true},
 		{"skills/x/SKILL.md", front + "tag: !health\n---\n", "w frontmatter_repaired skills/x/SKILL.md:4", true},
 		{"skills/x/SKILL.md", front + "metadata: text\n---\n", "w frontmatter_type skills/x/SKILL.md:4", true},
 		{"skills/x/SKILL.md", front + "serves: {a: b}\n---\n", "w frontmatter_type skills/x/SKILL.md:4", true},

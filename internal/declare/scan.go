@@ -267,8 +267,9 @@ func sameContent(a, b capability.Declaration) bool {
 		return false
 	}
 	if x, ok := a.Config.(*capability.Skill); ok {
-		y := b.Config.(*capability.Skill)
-		return x.Description == y.Description && slices.Equal(x.AllowedTools, y.AllowedTools)
+		there := *b.Config.(*capability.Skill)
+		there.BaseDir = x.BaseDir // copies stand in different places
+		return reflect.DeepEqual(*x, there)
 	}
 	return reflect.DeepEqual(a.Config, b.Config)
 }

@@ -22,6 +22,7 @@ import (
 const (
 	commandTime   = 2 * time.Minute // each command
 	commandOutput = 30_000          // bytes of output that are shown
+	commandLine   = 32 << 10        // bytes of a command
 )
 
 // Expand reads the files and runs the commands of a plan, and puts the prompt together. c says for which turn; its ID is
@@ -144,6 +145,10 @@ func resultText(content json.RawMessage) string {
 
 // permit asks about a command what is asked about a call of the shell.
 func (e *expansion) permit(line string) error {
+	if len(line) > commandLine {
+		return vakerr.New(vakerr.TooLarge, "a command of %s has %d bytes, at most %d are run", e.plan.ID, len(line), commandLine).
+			WithRemedy("give shorter arguments, or put it into a script")
+	}
 	pass := e.Gate.Enter(e.call.Shard)
 	view, refused := pass.View(), pass.Refuse([]capability.ID{e.plan.ID})
 	pass.Leave()
