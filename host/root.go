@@ -10,8 +10,8 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
-	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/policy"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
