@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -68,16 +69,17 @@ func (c *connection) CallTool(ctx context.Context, tool string, arguments json.R
 
 // connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
 func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, seen, error) {
-	spec, secrets, err := k.spec(name, s)
+	x := &expander{lookup: k.Secrets}
+	spec, err := k.spec(name, s, x)
 	if err != nil {
-		return nil, seen{}, err
+		return nil, seen{}, x.hide(err)
 	}
 	conn, catalog, err := mcpio.Connect(ctx, spec, h)
 	if err != nil {
-		return nil, seen{}, err
+		return nil, seen{}, x.hide(err)
 	}
 	info := conn.Info()
-	return &connection{conn, notes(catalog), mcpio.NewRedactor(secrets...), info.PID, info.Started}, observed(catalog), nil
+	return &connection{conn, notes(catalog), mcpio.NewRedactor(x.secrets...), info.PID, info.Started}, observed(catalog), nil
 }
 
 // notes is what an operator who probes the server is told of its catalog.
@@ -123,9 +125,8 @@ func observed(c mcpio.Catalog) seen {
 	return seen{tools, lacks(c, maxLacks)}
 }
 
-// spec says how a server is reached, and which secrets it is given.
-func (k Connector) spec(name string, s *capability.Server) (spec mcpio.Spec, secrets []string, err error) {
-	x := expander{lookup: k.Secrets}
+// spec says how a server is reached.
+func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mcpio.Spec, err error) {
 	spec = mcpio.Spec{
 		Name: name, ClientName: "vak-actors", ClientVersion: k.Version, GroupDir: k.GroupDir,
 		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
@@ -145,14 +146,14 @@ func (k Connector) spec(name string, s *capability.Server) (spec mcpio.Spec, sec
 		}
 		spec.Env = childproc.Environment(declared)
 		if spec.Dir, err = k.dir(x.expand(s.Cwd)); err != nil {
-			return mcpio.Spec{}, nil, err
+			return mcpio.Spec{}, err
 		}
 	}
 	if len(x.missing) > 0 {
-		return mcpio.Spec{}, nil, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
+		return mcpio.Spec{}, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
 			WithRemedy("set it in the daemon's environment or its secrets file; it is picked up on the next attempt")
 	}
-	return spec, x.secrets, nil
+	return spec, nil
 }
 
 // dir is the working folder of a child; it lies in the workspace unless it was given as an absolute path.
@@ -174,7 +175,20 @@ func (k Connector) dir(cwd string) (string, error) {
 type expander struct {
 	lookup  func(string) (string, bool)
 	missing []string
+	values  []string // all that was put in
 	secrets []string
+}
+
+// hide takes what was put into a definition out of an error: a command, a folder or an address may hold a secret.
+func (x *expander) hide(err error) error {
+	var e *vakerr.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	redact := mcpio.NewRedactor(x.values...)
+	clean := *e
+	clean.Reason, clean.Remedy = redact.String(e.Reason), redact.String(e.Remedy)
+	return &clean
 }
 
 // minSecret is the length in bytes from which a value is taken out of results. Shorter ones are words too often, and a
@@ -182,8 +196,14 @@ type expander struct {
 const minSecret = 8
 
 func (x *expander) note(name, value string) {
-	if config.SecretName(name) && len(value) >= minSecret {
-		x.secrets = append(x.secrets, value)
+	if !config.SecretName(name) {
+		return
+	}
+	_, credential, _ := strings.Cut(value, " ") // "Bearer xyz"
+	for _, secret := range []string{value, credential} {
+		if len(secret) >= minSecret {
+			x.secrets = append(x.secrets, secret)
+		}
 	}
 }
 
@@ -193,6 +213,7 @@ func (x *expander) expand(text string) string {
 			return "", false
 		}
 		value, found := x.lookup(name)
+		x.values = append(x.values, value)
 		x.note(name, value)
 		return value, found
 	})

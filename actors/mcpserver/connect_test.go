@@ -20,10 +20,11 @@ func secrets(name string) (string, bool) {
 // V67, V68: placeholders of command, args, env and url are resolved; a child gets PATH and what is declared.
 func TestSpecOfAChild(t *testing.T) {
 	k := Connector{Workspace: t.TempDir(), GroupDir: "groups", Version: "1", Secrets: secrets}
-	spec, hidden, err := k.spec("s", &capability.Server{
+	x := &expander{lookup: secrets}
+	spec, err := k.spec("s", &capability.Server{
 		Transport: capability.TransportStdio, Command: "tool", Args: []string{"--region=${REGION}", "${MISSING:-none}"},
 		Env: map[string]string{"KEY_OF_IT": "x", "REGION": "${REGION}", "TOKEN": "${API_TOKEN}"}, Cwd: "sub",
-	})
+	}, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,27 +38,31 @@ func TestSpecOfAChild(t *testing.T) {
 	if spec.Dir != filepath.Join(k.Workspace, "sub") || spec.GroupDir != "groups" || spec.Transport != mcpio.Stdio {
 		t.Errorf("%+v", spec)
 	}
-	for _, h := range hidden {
+	for _, h := range x.secrets {
 		if h != "tok-123456789" {
 			t.Errorf("%q is taken for a secret", h)
 		}
 	}
-	if len(hidden) == 0 {
+	if len(x.secrets) == 0 {
 		t.Error("the token is no secret")
 	}
 }
 
 func TestSpecOfAnAddress(t *testing.T) {
 	k := Connector{Secrets: secrets}
-	spec, hidden, err := k.spec("s", &capability.Server{
+	x := &expander{lookup: secrets}
+	spec, err := k.spec("s", &capability.Server{
 		Transport: capability.TransportHTTP, URL: "https://${REGION}.example.org/mcp",
-		Headers: map[string]string{"Authorization": "Bearer ${API_TOKEN}", "X-Pin": "${PIN}"},
-	})
+		Headers: map[string]string{"Authorization": "Bearer ${API_TOKEN}", "X-Pin": "${PIN}", "X-Api-Key": "Key in-the-open-1"},
+	}, x)
 	if err != nil || spec.URL != "https://eu-central.example.org/mcp" || spec.Headers["Authorization"] != "Bearer tok-123456789" || spec.Transport != mcpio.HTTP {
 		t.Fatalf("%+v, %v", spec, err)
 	}
-	if !slices.Contains(hidden, "tok-123456789") || slices.Contains(hidden, "1234") {
-		t.Errorf("secrets %q: the token is one, and what is too short is none", hidden)
+	if !slices.Contains(x.secrets, "in-the-open-1") {
+		t.Errorf("secrets %q: a credential behind its scheme is one", x.secrets)
+	}
+	if !slices.Contains(x.secrets, "tok-123456789") || slices.Contains(x.secrets, "1234") {
+		t.Errorf("secrets %q: the token is one, and what is too short is none", x.secrets)
 	}
 }
 
@@ -72,12 +77,12 @@ func TestSpecRefuses(t *testing.T) {
 		"V67 nobody set it":    {stdio(capability.Server{Command: "x", Env: map[string]string{"A": "${NOWHERE}", "B": "${NOWHERE} ${ALSO}"}}), vakerr.SecretUnresolved, "NOWHERE, ALSO"},
 		"out of the workspace": {stdio(capability.Server{Command: "x", Cwd: "../elsewhere"}), vakerr.PathEscapes, "../elsewhere"},
 	} {
-		_, _, err := k.spec("s", tc.server)
+		_, err := k.spec("s", tc.server, &expander{lookup: secrets})
 		if vakerr.CodeOf(err) != tc.want || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v, want %s with %q", name, err, tc.want, tc.says)
 		}
 	}
-	if spec, _, err := k.spec("s", stdio(capability.Server{Command: "x", Cwd: "/opt/x"})); err != nil || spec.Dir != "/opt/x" {
+	if spec, err := k.spec("s", stdio(capability.Server{Command: "x", Cwd: "/opt/x"}), &expander{}); err != nil || spec.Dir != "/opt/x" {
 		t.Errorf("an absolute folder: %+v, %v", spec, err)
 	}
 }

@@ -7,10 +7,11 @@ import (
 
 // Placeholder is a ${NAME} or ${NAME:-default} in a text.
 type Placeholder struct {
-	Name       string // what stands between the braces, without the default
+	Name       string // what stands between the braces, without the default; the rest of the text where they are not closed
 	Default    string
 	HasDefault bool
 	Malformed  bool // not a name of this program, for instance ${input:key}; it never resolves
+	Open       bool // it is never closed
 }
 
 var placeholderName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -55,7 +56,8 @@ func walkPlaceholders(text string, literal func(string), placeholder func(Placeh
 		inner, rest, closed := strings.Cut(text[start+2:], "}")
 		var p Placeholder
 		p.Name, p.Default, p.HasDefault = strings.Cut(inner, ":-")
-		p.Malformed = !closed || !placeholderName.MatchString(p.Name)
+		p.Open = !closed
+		p.Malformed = p.Open || !placeholderName.MatchString(p.Name)
 		placeholder(p)
 		text = rest
 	}

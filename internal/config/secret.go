@@ -21,15 +21,32 @@ var (
 // SecretName reports whether what goes by that name is a secret: a token, key, password and the like.
 func SecretName(name string) bool { return secretName.MatchString(name) }
 
-// literal reports whether a value is written out: it is not empty and holds no placeholder.
-func literal(value string) bool { return value != "" && !strings.Contains(value, "${") }
+// literal reports whether something of a value is written out that may be a secret.
+func literal(value string) bool { return maskValue(value) != value }
 
-// maskValue hides a value that is written out; a placeholder tells nothing and stays.
+// scheme is a word before a credential, as in "Bearer ${TOKEN}", that tells nothing.
+var scheme = regexp.MustCompile(`^[A-Za-z-]{1,16} $`)
+
+// maskValue hides what of a value is written out, the defaults of placeholders included; a placeholder tells nothing and
+// stays.
 func maskValue(value string) string {
-	if literal(value) {
-		return masked
-	}
-	return value
+	var shown strings.Builder
+	walkPlaceholders(value, func(text string) {
+		if text != "" && !scheme.MatchString(text) {
+			text = masked
+		}
+		shown.WriteString(text)
+	}, func(p Placeholder) {
+		switch {
+		case p.Malformed:
+			shown.WriteString(masked)
+		case p.HasDefault && p.Default != "":
+			shown.WriteString("${" + p.Name + ":-" + masked + "}")
+		default:
+			shown.WriteString("${" + p.Name + "}")
+		}
+	})
+	return shown.String()
 }
 
 // maskText hides what is a secret by its shape.
@@ -49,7 +66,7 @@ func MaskURL(text string) string {
 	for i, part := range parts {
 		name, value, _ := strings.Cut(part, "=")
 		if secretQuery(name, value) {
-			parts[i] = name + "=" + masked
+			parts[i] = name + "=" + maskValue(value)
 		}
 	}
 	return base + "?" + strings.Join(parts, "&")
@@ -65,7 +82,7 @@ func MaskArgs(args []string) []string {
 	shown := slices.Clone(args)
 	for i, arg := range args {
 		if at, found := secretArg(args, i); found {
-			shown[i] = arg[:at] + masked
+			shown[i] = arg[:at] + maskValue(arg[at:])
 		}
 	}
 	return shown

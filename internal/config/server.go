@@ -239,7 +239,10 @@ func (s Server) malformed() []string {
 	var all []string
 	for text := range s.Texts {
 		for _, p := range Placeholders(text) {
-			if p.Malformed {
+			switch {
+			case p.Open:
+				all = append(all, "a ${ that is never closed") // what follows may be anything, a secret too
+			case p.Malformed:
 				all = append(all, keyText("${"+p.Name+"}"))
 			}
 		}
