@@ -45,6 +45,7 @@ type Report struct {
 	Problems     []Problem  `json:"problems"`
 	Shadowed     []Shadow   `json:"shadowed"` // declared and not used, because another of the name comes first
 	Actors       []Health   `json:"actors"`
+	Asking       int        `json:"asking"` // calls that wait for an approval
 }
 
 // Health is what is said of a part that does not work: by a supervised actor's supervisor, or of the ledger.
@@ -65,12 +66,13 @@ type ReportInput struct {
 	Problems []Problem
 	Shadowed []Shadow
 	Actors   []Health
+	Asking   int // calls that wait for an approval
 }
 
 // NewReport renders the input. It is a pure function: equal inputs give equal reports.
 func NewReport(in ReportInput) Report {
 	r := Report{
-		Tenant: in.Tenant, Epoch: in.Snapshot.Epoch, Digest: in.Snapshot.Set.Digest(), Loop: in.Loop,
+		Tenant: in.Tenant, Epoch: in.Snapshot.Epoch, Digest: in.Snapshot.Set.Digest(), Loop: in.Loop, Asking: in.Asking,
 		Capabilities: make([]Row, 0, in.Snapshot.Set.Len()),
 		Problems:     slices.Clone(in.Problems), Shadowed: append([]Shadow{}, in.Shadowed...), Actors: slices.Clone(in.Actors),
 	}

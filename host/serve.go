@@ -56,7 +56,7 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	}
 	f := &front{
 		door: h.Door(), ready: h.Ready, data: h.data, tokens: tokens, version: h.options.Version, log: h.log,
-		looked: make(chan struct{}),
+		looked: make(chan struct{}), release: h.releaseWatchers,
 	}
 	return f.serve(ctx, o)
 }
@@ -69,6 +69,8 @@ type front struct {
 	tokens  tokens
 	version string
 	log     *slog.Logger
+
+	release func() // answers requests that only wait for news; nil: there are none
 
 	looked   chan struct{} // closed once every workspace was read, or could not be
 	open     atomic.Bool   // the first epochs are published
@@ -110,6 +112,9 @@ func (f *front) serve(ctx context.Context, o ServeOptions) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		f.stopping.Store(true)
+		if f.release != nil {
+			f.release()
+		}
 		mcp.Close()
 		return drain(context.WithoutCancel(ctx), servers, end, o.Drain)
 	})

@@ -52,6 +52,7 @@ type tenant struct {
 	sessions   [sessionShards]protocol.Address
 	changes    *changes
 	health     health
+	asking     atomic.Int64 // calls that wait for an approval
 }
 
 func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups string) (*tenant, error) {
@@ -74,6 +75,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		{Name: "registry", Props: registry.Props(registry.Config{
 			Tenant: id, Gate: t.gate, Memory: registry.NewMemory(id, values{h.store, h.commit}),
 			Builtin: ops.Declarations(), Health: h.health(t), Announce: t.announce,
+			Asking: func() int { return int(t.asking.Load()) },
 		})},
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
@@ -82,7 +84,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},
-		{Name: "approver", Props: approval.Props(approval.Config{Run: run, Learner: learned, Waiting: &atomic.Int64{}})},
+		{Name: "approver", Props: approval.Props(approval.Config{Run: run, Learner: learned, Waiting: &t.asking})},
 	}
 	pool := []supervision.Part{{Name: "pool", Props: mcpserver.Props(mcpserver.Config{
 		Tenant: id, Gate: t.gate, Registry: &t.registry, Connector: mcpserver.Connector{
@@ -170,6 +172,13 @@ func (t *tenant) tell(m any) {
 	_ = t.approver.Ref().Tell(m)
 	for i := range t.sessions {
 		_ = t.sessions[i].Ref().Tell(m)
+	}
+}
+
+// releaseWatchers answers the requests of all tenants that only wait for news.
+func (h *Host) releaseWatchers() {
+	for _, t := range h.tenants {
+		_ = t.approver.Ref().Tell(protocol.ReleaseWatchers{})
 	}
 }
 

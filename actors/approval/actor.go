@@ -72,6 +72,10 @@ func (a *approver) Receive(c *actorkit.Context, msg any) {
 		a.show(c, m)
 	case *approvalv1.ListApprovals:
 		a.list(c, m)
+	case protocol.ReleaseWatchers:
+		for w := range a.watchers {
+			a.stopWatching(w)
+		}
 	case watched:
 		a.stopWatching(m.w)
 	case learned:

@@ -386,6 +386,16 @@ func TestWaitingForNews(t *testing.T) {
 			t.Errorf("after the answer: %v", after)
 		}
 
+		go func() { news <- d.list(&approvalv1.ListApprovals{WaitMs: 60_000}) }()
+		synctest.Wait()
+		begun = time.Now()
+		if err := d.address.Ref().Tell(protocol.ReleaseWatchers{}); err != nil {
+			t.Error(err)
+		}
+		if <-news; time.Since(begun) != 0 {
+			t.Errorf("released after %v", time.Since(begun))
+		}
+
 		var all sync.WaitGroup
 		for range maxWatchers {
 			all.Go(func() { d.list(&approvalv1.ListApprovals{WaitMs: 1000}) })

@@ -31,6 +31,7 @@ type Config struct {
 	Memory  Memory
 	Builtin []capability.Declaration // compiled in; they win over files of the same id
 	Health  func() []capability.Health
+	Asking  func() int // calls that wait for an approval; nil: not known
 
 	// Announce tells EpochPublished and *protocol.Revoked to everybody who acts on them. It must not block.
 	Announce func(msg any)

@@ -97,6 +97,9 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 	if r.Health != nil {
 		in.Actors = r.Health()
 	}
+	if r.Asking != nil {
+		in.Asking = r.Asking()
+	}
 	c.Go(func(context.Context) any {
 		defer reply.Reply(errReportBroke) // an earlier answer counts
 		in.Problems = slices.Concat(in.Problems, r.catalogs.problems(in.Snapshot.Set))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/lifecycle"
 	"github.com/vak-actors/vak-actors/internal/phrase"
@@ -42,7 +43,11 @@ type session struct {
 	life    lifecycle.Session
 	bound   *boundTurn // the open turn; nil: none, or it is being bound
 	binding bool
-	calls   map[string]*inFlight
+
+	expanding actorkit.Effect  // of the prompt of the turn that begins; zero: none
+	flight    *dispatch.Flight // of what the expansion runs
+
+	calls map[string]*inFlight
 }
 
 // inFlight is a call the session waits for.
@@ -80,9 +85,7 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	case *protocol.Revoked:
 		s.revoked(c, m)
 	case *protocol.PolicyChanged:
-		for _, call := range s.calls {
-			c.Tell(call.ref, judge{})
-		}
+		s.judgeCalls(c)
 	case lend:
 		s.onLend(c, m)
 	case dismissed:
@@ -104,6 +107,9 @@ func (s *session) command(c *actorkit.Context, m command) {
 	if s.awake && !s.binding {
 		s.handle(c, m)
 		return
+	}
+	if _, closes := m.Message.(*sessionv1.CloseSession); closes { // which waits for the turn, and the turn perhaps for a person
+		s.expanding.Cancel(vakerr.New(vakerr.SessionClosed, "the session was closed"))
 	}
 	if len(s.waiting) >= maxWaiting {
 		m.reply.Reply(tooManyWaiting(string(s.id)))

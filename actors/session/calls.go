@@ -199,6 +199,19 @@ func (s *session) callEnded(c *actorkit.Context, m actorkit.ChildStopped) {
 	}
 }
 
+// judgeCalls gives up what runs and what the mode in force does not allow any more.
+func (s *session) judgeCalls(c *actorkit.Context) {
+	for _, call := range s.calls {
+		c.Tell(call.ref, judge{})
+	}
+	if s.flight == nil {
+		return
+	}
+	if why := s.flight.Forbidden(); why != nil {
+		s.expanding.Cancel(why)
+	}
+}
+
 // cancelCalls gives up the calls that touch id, or all for nil.
 func (s *session) cancelCalls(c *actorkit.Context, cause *vakerr.Error, id *capability.ID) {
 	for _, call := range s.calls {

@@ -19,13 +19,14 @@ type expanded struct {
 // expand reads and runs what a prompt asks for, in an effect. The turn is open on the ledger by then, and commands wait
 // until it has begun. Whoever gives up the turn gives up what runs.
 func (s *session) expand(c *actorkit.Context, m turnBound, delta capability.Delta) {
-	s.binding = true
+	s.binding, s.flight = true, &dispatch.Flight{}
 	call := dispatch.Call{
 		Tenant: s.Tenant, Session: string(s.id), Turn: m.turn.id, ID: s.nextID("c"), Channels: s.channels(), WritePaths: s.writePaths,
+		Attended: s.caller.Attended, Allowances: s.memory.allowances, Flight: s.flight,
 		Admission: m.turn.admission, Discovery: m.turn.discovery, Shard: hash(string(s.id)),
 	}
 	pipeline, rec := s.Pipeline, recorder{c.Self(), s.Ledger}
-	c.Go(func(ctx context.Context) any {
+	s.expanding = c.Go(func(ctx context.Context) any {
 		ctx, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
 		if m.asker != nil {
@@ -37,7 +38,7 @@ func (s *session) expand(c *actorkit.Context, m turnBound, delta capability.Delt
 }
 
 func (s *session) onExpanded(c *actorkit.Context, m expanded) {
-	s.binding = false
+	s.binding, s.expanding, s.flight = false, actorkit.Effect{}, nil
 	if m.err != nil {
 		s.giveUp(c, m.bound, m.err)
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/rootfs"
+	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -27,15 +28,15 @@ const (
 
 // Expand reads the files and runs the commands of a plan, and puts the prompt together. c says for which turn; its ID is
 // the first part of those of the calls that are made. A file is read by the read tool, as if the model had called it; what
-// that refuses is said in its place. A command is judged as a call of the shell: anything but an allow, or a failure, ends
-// the whole expansion with an error, and none is run before all are allowed.
+// that refuses is said in its place. A command is judged as a call of the shell; where that asks, a person is asked, if one is
+// there. Anything but an allow, or a failure, ends the whole expansion with an error, and none is run before all are allowed.
 func (p *Pipeline) Expand(ctx context.Context, c Call, plan expand.Plan, rec Recorder) (string, error) {
 	e := expansion{Pipeline: p, call: c, plan: plan, rec: rec}
 	for _, part := range plan.Parts {
 		if part.Kind != expand.Command {
 			continue
 		}
-		if err := e.permit(part.Text); err != nil {
+		if err := e.permit(ctx, part.Text); err != nil {
 			return "", err
 		}
 	}
@@ -66,6 +67,8 @@ type expansion struct {
 	plan  expand.Plan
 	rec   Recorder
 	calls int
+
+	consents map[consented]struct{} // what a person has said yes to
 }
 
 func (e *expansion) nextID() string {
@@ -143,12 +146,66 @@ func resultText(content json.RawMessage) string {
 	return b.String()
 }
 
-// permit asks about a command what is asked about a call of the shell.
-func (e *expansion) permit(line string) error {
+// shell is a command as a call of the shell, and what the permission engine is asked about it.
+func (e *expansion) shell(line string) (*run, []policy.Request, error) {
+	arguments, err := json.Marshal(map[string]any{"command": line})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{
+		Pipeline: e.Pipeline, call: e.call, rec: e.rec, flight: e.call.Flight, consents: e.consents,
+		target: turn.Target{IDs: []capability.ID{e.plan.ID}, Arguments: arguments},
+	}
+	if r.flight == nil {
+		r.flight = &Flight{}
+	}
+	r.call.Arguments = arguments
+	return r, []policy.Request{{Tool: policy.ShellTool, Kind: policy.SubjectCommand, Subject: line, Arguments: string(arguments)}}, nil
+}
+
+// permit asks about a command what is asked about a call of the shell. It may wait for a person.
+func (e *expansion) permit(ctx context.Context, line string) error {
 	if len(line) > commandLine {
 		return vakerr.New(vakerr.TooLarge, "a command of %s has %d bytes, at most %d are run", e.plan.ID, len(line), commandLine).
 			WithRemedy("give shorter arguments, or put it into a script")
 	}
+	if err := e.mayRun(); err != nil {
+		return err
+	}
+	r, requests, err := e.shell(line)
+	if err != nil {
+		return err
+	}
+	err = r.obtain(ctx, requests)
+	e.consents = r.consents
+	return e.explained(err)
+}
+
+// permitNow asks again right before a command runs, for what was withdrawn while others ran or a person was asked.
+func (e *expansion) permitNow(line string) error {
+	if err := e.mayRun(); err != nil {
+		return err
+	}
+	r, requests, err := e.shell(line)
+	if err != nil {
+		return err
+	}
+	r.subjects = requests
+	r.fly() // before the policy is read: it is either seen here, or finds the flight
+	return e.explained(r.recheck(e.Gate.View().Policy, requests))
+}
+
+func (e *expansion) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	refused := *vakerr.From(err)
+	refused.Reason = e.plan.ID.String() + " cannot be expanded: " + refused.Reason
+	return &refused
+}
+
+// mayRun reports what keeps the document from running any command.
+func (e *expansion) mayRun() error {
 	pass := e.Gate.Enter(e.call.Shard)
 	view, refused := pass.View(), pass.Refuse([]capability.ID{e.plan.ID})
 	pass.Leave()
@@ -167,11 +224,6 @@ func (e *expansion) permit(line string) error {
 	if c, ok := e.call.Admission.Get(e.plan.ID); ok && c.Origin.Kind == capability.OriginWorkspace && view.Policy.HoldCommands != "" {
 		return vakerr.New(vakerr.PermissionDenied, "%s runs a command, and %s", e.plan.ID, view.Policy.HoldCommands).
 			WithRemedy("read the document; then trust the workspace with `vak-actors trust`")
-	}
-	req := policy.Request{Tool: policy.ShellTool, Kind: policy.SubjectCommand, Subject: line}
-	if refused := e.call.Admission.Confine(view.Policy.Engine).Decide(req).Refusal(req); refused != nil {
-		refused.Reason = e.plan.ID.String() + " cannot be expanded: " + refused.Reason
-		return refused
 	}
 	return nil
 }
@@ -192,7 +244,7 @@ func (e *expansion) run(ctx context.Context, line string) (string, error) {
 	if err := e.rec.Record(ctx, started, true); err != nil {
 		return "", err
 	}
-	if err := e.permit(line); err != nil { // what was withdrawn since, while others ran
+	if err := e.permitNow(line); err != nil {
 		_ = e.finished(ctx, started, 0, nil, err) // a ledger that fails ends the session besides
 		return "", err
 	}
@@ -202,6 +254,8 @@ func (e *expansion) run(ctx context.Context, line string) (string, error) {
 	result, err := childproc.Run(limited, e.spec(line), nil)
 	if err == nil {
 		err = e.failure(ctx, result)
+	} else {
+		err = outcomeOf(ctx, err) // who gave it up says why
 	}
 	if recorded := e.finished(ctx, started, time.Since(begun), result.Stdout, err); err == nil {
 		err = recorded

@@ -24,6 +24,10 @@ type WithdrawApproval struct{ ID string }
 // Receiver: the approver. No reply; losing it costs a question too many.
 type JudgeApprovals struct{}
 
+// ReleaseWatchers answers those who wait for news of approvals: their front takes no more requests. Sender: host. Receiver:
+// the approver. No reply.
+type ReleaseWatchers struct{}
+
 // PolicyChanged says that another policy is in force at every gate. Sender: the registry. Receivers: the approver, which
 // judges what waits again, and sessions. No reply.
 type PolicyChanged struct {

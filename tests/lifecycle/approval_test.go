@@ -375,3 +375,18 @@ func TestApprovedCallOutlivesAMode(t *testing.T) {
 	w.reload()
 	u.want(call.done(), "slept")
 }
+
+// V161: so is a command that a prompt runs.
+func TestStricterModeCancelsACommandOfAPrompt(t *testing.T) {
+	w := newWorld(t, map[string]string{".claude/commands/wait.md": "---\ndescription: Waits.\n---\n!`touch begun; sleep 60`\n"})
+	a := w.open()
+	end := make(chan error, 1)
+	go func() {
+		_, err := try[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: a.id, Prompt: "/wait"})
+		end <- err
+	}()
+	eventually(t, "the command runs", func() bool { return w.exists("begun") })
+	w.write("vak.toml", "[reconcile]\ntick = \"1h\"\n")
+	w.reload()
+	refused(t, <-end, vakerr.PermissionDenied, "mode became stricter")
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	approvalv1 "github.com/vak-actors/vak-actors/messages/vak/approval/v1"
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/host"
 	"github.com/vak-actors/vak-actors/internal/ledger"
@@ -203,4 +204,63 @@ func TestLearnedRulesInTheWorkspace(t *testing.T) {
 	}
 	u.want(call.done())
 	u.end()
+}
+
+// V158, V159: a command that a prompt runs is asked about like any other call, before any of them runs; always means exactly
+// this command, from then on where nobody is there, too.
+func TestApprovalOfACommandInAPrompt(t *testing.T) {
+	w := newWorld(t, map[string]string{
+		"vak.toml":                 quiet,
+		".claude/commands/see.md":  "---\ndescription: Sees.\n---\nfirst !`echo one >> ran` second !`cat ran`\n",
+		".claude/commands/see2.md": "---\ndescription: Sees.\n---\nfirst !`echo one >> ran2`\n",
+	})
+	a := w.attended()
+	begins := func(prompt string) chan answer {
+		end := make(chan answer, 1)
+		go func() {
+			r, err := try[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: a.id, Prompt: prompt})
+			if err == nil {
+				_, err = try[*sessionv1.EndTurnResult](w, &sessionv1.EndTurn{SessionId: a.id, TurnId: r.GetTurnId()})
+			}
+			end <- answer{text: r.GetPrompt(), err: err}
+		}()
+		return end
+	}
+	say := func(end chan answer, action string, decision approvalv1.Decision, scope approvalv1.Scope) {
+		t.Helper()
+		q := going{aTurn: &aTurn{agent: a}}.waits()
+		if q.GetAction() != action || q.GetCapability() == "" || w.exists("ran2") {
+			t.Errorf("asked about %v", q)
+		}
+		if _, err := w.says(q.GetId(), decision, scope); err != nil {
+			t.Error(err)
+		}
+	}
+	end := begins("/see")
+	say(end, "bash(echo one >> ran)", allow, forever)
+	if w.exists("ran") {
+		t.Error("a command ran before all were allowed")
+	}
+	say(end, "bash(cat ran)", allow, forever)
+	u := aTurn{agent: a}
+	u.want(<-end, "first", "second one")
+	u.want(<-begins("/see"), "second one\none")
+	a = w.open()
+	u.want(<-begins("/see"), "second one\none\none")
+	refused(t, (<-begins("/see2")).err, vakerr.ApprovalRequired, "cannot be expanded")
+
+	a = w.attended()
+	end = begins("/see2")
+	say(end, "bash(echo one >> ran2)", approvalv1.Decision_DECISION_DENY, 0)
+	refused(t, (<-end).err, vakerr.ApprovalRejected, "ann says so")
+
+	// A session that is closed does not wait for the answer.
+	end = begins("/see2")
+	q := going{aTurn: &aTurn{agent: a}}.waits()
+	ask[*sessionv1.CloseSessionResult](w, &sessionv1.CloseSession{SessionId: a.id})
+	refused(t, (<-end).err, vakerr.SessionClosed)
+	if _, err := w.says(q.GetId(), allow, 0); vakerr.CodeOf(err) != vakerr.ApprovalExpired || w.exists("ran2") {
+		t.Errorf("the late answer is told %v", err)
+	}
+	w.verify()
 }

@@ -71,10 +71,20 @@ func (a *app) printReport(raw json.RawMessage) error {
 		rows = append(rows, []string{row.ID, row.Origin, domains(row.Serves), row.Status})
 	}
 	table(a.out, rows)
+	if r.Asking > 0 {
+		fmt.Fprintf(a.out, "%s for an approval: see `vak-actors approvals list`\n", waiting(r.Asking))
+	}
 	if n := len(r.Findings()); n > 0 {
 		fmt.Fprintf(a.out, "%s: see `vak-actors doctor`\n", count(n, "finding"))
 	}
 	return nil
+}
+
+func waiting(calls int) string {
+	if calls == 1 {
+		return "1 call waits"
+	}
+	return fmt.Sprintf("%d calls wait", calls)
 }
 
 // printRaw prints a JSON text of the daemon, indented.
