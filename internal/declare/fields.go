@@ -127,7 +127,8 @@ func (r *reporter) extra(m metadata) map[string]string {
 	all := make(map[string]string, len(f.value.Content)/2)
 	for i := 0; i+1 < len(f.value.Content); i += 2 {
 		key, value := f.value.Content[i], f.value.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
+		if _, twice := all[key.Value]; twice {
+			r.warn("frontmatter_duplicate", 1+key.Line, quoted(key.Value)+" is written twice in metadata; the second is ignored", "remove one of the two")
 			continue
 		}
 		if value.Kind == yaml.ScalarNode {

@@ -151,6 +151,8 @@ func TestBrokenDocumentsKeepTheLastGoodVersion(t *testing.T) {
 		{"a restriction over lines", restricted, "---\nname: a\n  b: [\nallowed-tools: Read\n  Write\n---\n", false},
 		{"not for models any more", good, "---\nname: a\n  b: [\ndisable_model_invocation: yes\n---\n", false},
 		{"a restriction without its fence", good, "---\nname: a\nuser-invocable: false\nBody", false},
+		{"a restriction anywhere in the line", good, "---\n{name: a, 'allowed-tools': Read\n---\n", false},
+		{"a restriction behind another end of a line", good, "---\nname: a\n  b: [\rallowed-tools: Read\n---\n", false},
 		{"a list without indentation", restricted, "---\nname: a\n  b: [\nallowed-tools:\n- Read\n- Bash\n---\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

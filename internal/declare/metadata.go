@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,6 +47,10 @@ func (r *reporter) readMetadata(front []byte) (metadata, bool) {
 		r.fault(f)
 		return metadata{}, false
 	}
+	if f := headingMark(front); f != nil {
+		r.fault(f)
+		return metadata{}, false
+	}
 	node, err := parseYAML(front)
 	if err != nil {
 		repaired, keys, f := repair(front)
@@ -68,17 +73,21 @@ func (r *reporter) readMetadata(front []byte) (metadata, bool) {
 	return m, ok
 }
 
-var restrictingLine = regexp.MustCompile(`^[ \t]*["']?([A-Za-z_ -]{4,40})["']?[ \t]*:`)
+// restrictingText matches whatever may be the name of a key that restricts, wherever it stands.
+var restrictingText = regexp.MustCompile(`(?i)allowed[-_ ]?tools|disable[-_ ]?(?:model|agent)[-_ ]?invocation|user[-_ ]?invo[ck]able|hide[-_ ]?from[-_ ]?slash|\btools\b`)
 
-// restrictions are the entries of a metadata text that restrict, each with the lines that go on with it. It reads line by
+// lineEnds are those of YAML that are no end of a line elsewhere.
+var lineEnds = strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// restrictions are the lines of a metadata text that may restrict, each with those that go on with it. It reads line by
 // line, so that it finds them in a text that is no YAML, too.
 func restrictions(front []byte) []string {
 	var all []string
 	in := false
-	for line := range strings.Lines(string(front[:min(len(front), maxFrontmatter)])) {
+	for line := range strings.Lines(lineEnds.Replace(string(front[:min(len(front), maxFrontmatter)]))) {
 		line = strings.TrimRight(line, " \t\r\n")
-		switch m := restrictingLine.FindStringSubmatch(line); {
-		case m != nil && restricts(strings.TrimSpace(m[1])):
+		switch {
+		case restrictingText.MatchString(line):
 			all = append(all, line)
 			in = true
 		case in && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "-") && !fence([]byte(line))):
@@ -103,14 +112,14 @@ func (r *reporter) fields(node *yaml.Node, front []byte) (metadata, bool) {
 		r.error("frontmatter_yaml", 1+node.Content[2*maxKeys].Line, fmt.Sprintf("the metadata has more than %d keys", maxKeys), "remove what is not needed")
 		return metadata{}, false
 	}
+	if at := disagreed(node); at != nil {
+		r.error("frontmatter_yaml", 1+at.Line, "a key of the metadata is no plain text, which programs read in different ways", "write it as key: value")
+		return metadata{}, false
+	}
 	lines := bytes.Split(front, []byte("\n"))
 	var m metadata
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			r.error("frontmatter_yaml", 1+key.Line, "a key of the metadata is no text", "write it as key: value")
-			return metadata{}, false
-		}
 		if first, twice := m.get(key.Value); twice {
 			r.error("frontmatter_duplicate", 1+key.Line, fmt.Sprintf("%s is written twice, on line %d too", quoted(key.Value), first.line),
 				"remove one of the two; nobody can say which was meant")
@@ -129,11 +138,19 @@ func (r *reporter) fields(node *yaml.Node, front []byte) (metadata, bool) {
 	return m, true
 }
 
-// parseYAML parses one document to its top node, nil for an empty one. Tags of applications are refused: other readers
-// refuse them or run them.
+// parseYAML parses one document to its top node, nil for an empty one. Refused is what other readers refuse, run, or read in
+// another way: tags of applications, and a second document, whose restrictions would be lost.
 func parseYAML(text []byte) (*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(&second); err == nil {
+		return nil, fmt.Errorf("yaml: line %d: the metadata ends before this line", second.Line)
+	} else if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	if len(doc.Content) == 0 {
@@ -143,6 +160,19 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("yaml: line %d: a tag of an application", at.Line)
 	}
 	return doc.Content[0], nil
+}
+
+// disagreed finds what readers of YAML do not agree on: a key that is no text, and a merge of one mapping into another.
+func disagreed(n *yaml.Node) *yaml.Node {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Kind != yaml.ScalarNode || c.Tag == "!!merge") {
+			return c
+		}
+		if at := disagreed(c); at != nil {
+			return at
+		}
+	}
+	return nil
 }
 
 func foreignTag(n *yaml.Node) *yaml.Node {
@@ -228,6 +258,23 @@ func quoteLine(line string) (name, fixed string, ok bool) {
 		return m[1], "", false
 	}
 	return m[1], m[1] + ": '" + strings.ReplaceAll(value, "'", "''") + "'", true
+}
+
+var heading = regexp.MustCompile(`^#{2,6} +([A-Za-z_-]+):( |$)`)
+
+// headingMark finds a key that a Markdown formatter has turned into a heading: to YAML it is a comment.
+func headingMark(front []byte) *fault {
+	line := 1
+	for text := range bytes.Lines(front) {
+		line++
+		if m := heading.FindSubmatch(bytes.TrimRight(text, "\r\n")); m != nil && canonicalKeys[folded(string(m[1]))] != "" {
+			return &fault{
+				"frontmatter_heading", line, fmt.Sprintf("a formatter turned the key %s into a heading, which YAML takes for a comment", m[1]),
+				"remove the marks before the key",
+			}
+		}
+	}
+	return nil
 }
 
 // conflictMark finds the marks of an unfinished merge.
