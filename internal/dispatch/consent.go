@@ -88,7 +88,7 @@ func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
 		decision, about := r.word(current, requests)
 		if decision.Effect != policy.Ask || !r.call.Attended {
 			r.judge(current, requests)
-			return refusal(decision, about)
+			return r.unanswered(refusal(decision, about))
 		}
 		if err := r.ask(ctx, current, decision, about, requests); err != nil {
 			return err
@@ -97,6 +97,14 @@ func (r *run) obtain(ctx context.Context, requests []policy.Request) error {
 			return err
 		}
 	}
+}
+
+// unanswered says what helps where a hook asks and nobody is there; no rule would.
+func (r *run) unanswered(refused error) error {
+	if r.hookAsks == "" || vakerr.CodeOf(refused) != vakerr.ApprovalRequired {
+		return refused
+	}
+	return vakerr.From(refused).WithRemedy("make the call in an attended session, or change what the hook says")
 }
 
 // judge notes by which policy the call was judged last, and on what. What is known later of the same subject takes the place

@@ -336,3 +336,35 @@ func TestAllowancesAreBounded(t *testing.T) {
 		t.Errorf("%d rules", len(a.Rules()))
 	}
 }
+
+// A hook that asks is answered by a person, whatever the rules allow, and a rule cannot answer for one.
+func TestHookAsksAPerson(t *testing.T) {
+	for name, there := range map[string]bool{"attended": true, "unattended": false} {
+		t.Run(name, func(t *testing.T) {
+			s, p := newShop(t), &person{}
+			s.Approver = p
+			s.hook("PreToolUse", `echo '{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"is it wise?"}}'`,
+				func(h *capability.Hook) { h.Dialect = capability.DialectClaude })
+			c := s.beginAs(there)
+			out := s.call(t.Context(), c, "do", `{}`)
+			if !there {
+				if out.Refusal == nil || out.Refusal.Code != vakerr.ApprovalRequired || s.effects() != "" || strings.Contains(out.Refusal.Remedy, "allow in [permissions]") {
+					t.Errorf("%+v, effects %q", out, s.effects())
+				}
+				return
+			}
+			if out.Refusal != nil || s.effects() != `{}` || len(p.asked) != 1 || !p.judged.Asks {
+				t.Fatalf("%+v, effects %q, asked %d times, judged %+v", out, s.effects(), len(p.asked), p.judged)
+			}
+			if q := p.asked[0]; !strings.Contains(q.Reason, "is it wise?") || q.Rule != "" || q.Rules != nil {
+				t.Errorf("asked: %+v", q)
+			}
+			p.says = func(q approval.Request) approval.Settlement {
+				return approval.Settlement{Outcome: ledger.ApprovalRejected, InputDigest: q.InputDigest, Err: vakerr.New(vakerr.ApprovalRejected, "no")}
+			}
+			if out := s.call(t.Context(), c, "do", `{"n":1}`); out.Refusal == nil || s.effects() != `{}` {
+				t.Errorf("%+v, effects %q", out, s.effects())
+			}
+		})
+	}
+}
