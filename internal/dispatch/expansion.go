@@ -213,6 +213,9 @@ func (e *expansion) mayRun() error {
 		return refused
 	}
 	shell := capability.ID{Kind: capability.KindTool, Name: policy.ShellTool}
+	if !e.call.Admission.Shows(shell) {
+		return vakerr.New(vakerr.ChannelDenied, "%s runs a command, which is beyond the tools of this turn", e.plan.ID).WithRemedy("do without it")
+	}
 	for _, name := range e.call.Channels {
 		if c := view.Policy.Channel(name); !c.Allows(shell) || !c.Allows(e.plan.ID) {
 			return vakerr.New(vakerr.ChannelDenied, "%s runs a command, which this channel does not allow", e.plan.ID).WithRemedy("do without it")

@@ -154,6 +154,27 @@ func TestWorkersNarrow(t *testing.T) {
 	u.want(u.call("read", object{"path": "a.txt"}), "hello")
 }
 
+// V124: the commands of a prompt are calls of the shell, which a worker has to be given like any tool.
+func TestPromptsOfWorkers(t *testing.T) {
+	w := newWorld(t, map[string]string{"commands/where.md": "It is !`echo here`.\n"})
+	u := w.open().begin()
+	for _, c := range []struct {
+		open  *sessionv1.OpenSession
+		tools []string
+		want  vakerr.Code
+	}{
+		{&sessionv1.OpenSession{}, nil, ""},
+		{&sessionv1.OpenSession{}, []string{"where", "bash"}, ""},
+		{&sessionv1.OpenSession{}, []string{"where", "read"}, vakerr.ChannelDenied},
+	} {
+		x := u.hire(c.open, c.tools...)
+		r, err := try[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: x.id, Prompt: "/where"})
+		if vakerr.CodeOf(err) != c.want || err == nil && r.GetPrompt() != "It is here.\n" {
+			t.Errorf("a worker with %v: %q, %v", c.tools, r.GetPrompt(), err)
+		}
+	}
+}
+
 // A worker outlives nothing: after a restart there is no turn it could serve.
 func TestWorkersAndRestart(t *testing.T) {
 	w := newWorld(t, map[string]string{"a.txt": "hello"})
