@@ -47,7 +47,7 @@ func commandPath(root, file string) []string {
 
 // readCommand reads a slash command. Its name is its path below root: the folders and the file, joined with colons.
 func readCommand(root, file string, raw []byte) *product {
-	r := &reporter{path: file}
+	r := &reporter{path: file, vscode: strings.HasSuffix(file, endPrompt)}
 	ending, parts := commandEnding(root, file), commandPath(root, file)
 	for _, part := range parts {
 		if !commandNamePattern.MatchString(part) {

@@ -71,6 +71,8 @@ func (r *reporter) spell(m *metadata) {
 		case known:
 			r.warn("frontmatter_key", f.line, fmt.Sprintf("%s was read as %s", quoted(f.key), meant), "write "+meant)
 			f.key = meant
+		case r.vscode && f.key == "tools":
+			f.key = "allowed-tools"
 		case folded(f.key) == "tools":
 			r.warn("frontmatter_key", f.line, "tools is not read and restricts nothing", "write allowed-tools, if it was meant")
 		default:

@@ -104,11 +104,14 @@ func TestCommandDialects(t *testing.T) {
 	r := scan(t, files(
 		".gemini/commands/git/fix.toml", "description = \"Fixes.\"\nprompt = \"\"\"\nFix {{args}}\n\"\"\"\n[more]\nprompt = 1\n",
 		".gemini/commands/notes.md", "No command.",
-		".github/prompts/review.prompt.md", "---\nagent: agent\ndescription: Reviews.\n---\nReview.\n", ".github/prompts/README.md", "No command.",
+		".github/prompts/review.prompt.md", "---\nagent: agent\nmode: agent\ntools: ['codebase', 'search']\ndescription: Reviews.\n---\nReview.\n", ".github/prompts/README.md", "No command.",
 		".cursor/commands/go.md", "Go.", "commands/plain.toml", "prompt = 'Do.'\n",
 	))
 	if diff := cmp.Diff([]string{"command:git:fix", "command:go", "command:plain", "command:review"}, ids(r)); diff != "" || len(r.Problems) > 0 {
 		t.Fatalf("%s, %v", diff, r.Problems)
+	}
+	if review := r.Declarations[3].Config.(*capability.Command); review.Agent != "agent" || !slices.Equal(review.AllowedTools, []string{"codebase", "search"}) {
+		t.Errorf("review is %+v", review)
 	}
 	fix := r.Declarations[0].Config.(*capability.Command)
 	if string(fix.Body) != "Fix {{args}}\n" || fix.Description != "Fixes." || fix.Dialect != capability.DialectGemini || r.Declarations[0].Digest != capability.ContentDigest(fix.Body) {

@@ -34,6 +34,7 @@ func TestProblems(t *testing.T) {
 		{"skills/x/SKILL.md", front + "metadata: {[a]: b}\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", front + "metadata:\n  a: 1\n  a: 2\n---\n", "w frontmatter_duplicate skills/x/SKILL.md:6", true},
 		{"skills/x/SKILL.md", front + "...\nallowed-tools: Read\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
+		{"skills/x/SKILL.md", front + "--- {allowed-tools: Read}\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", front + "<<: {allowed-tools: Read}\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", front + "\tallowed-tools: Read\n---\n", "e frontmatter_yaml skills/x/SKILL.md:4", false},
 		{"skills/x/SKILL.md", "---\n## name: x\ndescription: d\n---\n", "e frontmatter_heading skills/x/SKILL.md:2", false},

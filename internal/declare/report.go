@@ -45,6 +45,7 @@ func (p *product) restrictsMore(earlier *product) bool {
 // reporter collects the problems of one file.
 type reporter struct {
 	path     string
+	vscode   bool // the document's dialect calls allowed-tools tools
 	problems []capability.Problem
 }
 
