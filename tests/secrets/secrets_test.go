@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,21 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 		{"type":"http","url":"%s/500?key=%s","headers":{"Authorization":"Bearer $HOOK_TOKEN"},"allowedEnvVars":["HOOK_TOKEN"]}]}]}}`,
 		w.canary("env of settings.json"), url, w.canary("the url of a hook")))
 	servers = append(servers, "json")
+	// Other programs' files, in the workspace and at home. They are followed, imported, or not read at all.
+	for path, text := range map[string]string{
+		"ws/.cursor/mcp.json":                            `{"mcpServers":{"cursor":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"ws/.vscode/mcp.json":                            `{"servers":{"vscode":{"type":"stdio","command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"ws/.codex/config.toml":                          "[mcp_servers.codex]\ncommand = %q\nenv = { API_TOKEN = %q }\n",
+		"ws/.gemini/settings.json":                       `{"mcpServers":{"gemini":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"home/.claude.json":                              `{"mcpServers":{"c":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"home/.cursor/mcp.json":                          `{"mcpServers":{"c":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"home/.codex/config.toml":                        "[mcp_servers.c]\ncommand = %q\nenv = { API_TOKEN = %q }\n",
+		"home/.gemini/settings.json":                     `{"mcpServers":{"c":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"home/.config/Claude/claude_desktop_config.json": `{"mcpServers":{"c":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+		"home/.config/Code/User/mcp.json":                `{"servers":{"c":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
+	} {
+		w.write(path, fmt.Sprintf(text, command, w.canary(strings.ReplaceAll(strings.TrimPrefix(path, "ws/"), "/", " "))))
+	}
 	w.write("data/secrets.env", fmt.Sprintf("FILE_TOKEN=%s\"\\x\nHEADER_TOKEN=%s\nURL_PASSWORD=%s\n",
 		w.canary("secrets.env"), w.canary("a header"), w.canary("a password of an url")))
 	w.write("token", w.canary("the token of the daemon")+"\n")
@@ -73,6 +89,7 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 func TestNoSecretComesOut(t *testing.T) {
 	w, servers, heard := newWorld(t)
 	url, daemon := w.daemon()
+	servers = w.declared(servers)
 	w.useVerbs(servers)
 	w.useMCP(url, servers)
 	w.useAPI(url)
@@ -97,6 +114,26 @@ func TestNoSecretComesOut(t *testing.T) {
 	w.search()
 }
 
+// declared are all servers that the daemon knows of, these among them.
+func (w *world) declared(these []string) []string {
+	w.Helper()
+	var list struct{ Servers []struct{ Name string } }
+	said := w.run("", "servers", "list", "--json", "--data", w.path("data"))
+	if err := json.NewDecoder(strings.NewReader(said)).Decode(&list); err != nil {
+		w.Fatalf("no servers: %v in %s", err, said)
+	}
+	var all []string
+	for _, s := range list.Servers {
+		all = append(all, s.Name)
+	}
+	for _, s := range these {
+		if !slices.Contains(all, s) {
+			w.Errorf("the server %s is not declared", s)
+		}
+	}
+	return all
+}
+
 // restart stops the daemon, and looks at what the next one says of the same world.
 func (w *world) restart(p *childproc.Process) {
 	w.Helper()
@@ -105,7 +142,7 @@ func (w *world) restart(p *childproc.Process) {
 	w.verb("doctor")
 }
 
-// useVerbs runs every verb there is, against the daemon.
+// useVerbs runs every verb that tells something, against the daemon; what this program does not know of them it refuses.
 func (w *world) useVerbs(servers []string) {
 	w.Helper()
 	for _, args := range [][]string{
@@ -116,6 +153,19 @@ func (w *world) useVerbs(servers []string) {
 		{"servers", "list"},
 		{"session", "list"},
 		{"find", "key token"},
+		{"approvals", "list"},
+		{"learned", "list"},
+		{"pins", "list"},
+		{"plugin", "list"},
+		{"preflight", "mcp:leaky", "mcp:exits"},
+		{"surface", "lock"},
+		{"surface", "check"},
+		{"import", "claude", "--dry-run"},
+		{"import", "claude-desktop", "--dry-run"},
+		{"import", "cursor", "--dry-run"},
+		{"import", "vscode", "--dry-run"},
+		{"import", "codex", "--dry-run"},
+		{"import", "gemini", "--dry-run"},
 		{"call", "grep", `{"pattern":"x"}`},
 		{"call", "glob", `{"pattern":"*"}`},
 		{"call", "mcp", `{"action":"list"}`},

@@ -150,8 +150,8 @@ func (w *world) end(p *childproc.Process) {
 		w.heard(name, string(text))
 	}
 	w.files("data", "secrets.env")
-	w.files("ws/.vak")
-	w.files("home")
+	w.files("ws", "vak.toml", ".mcp.json", "mcp.json", "settings.json", "config.toml")
+	w.files("home", ".claude.json", "mcp.json", "settings.json", "config.toml", "claude_desktop_config.json")
 }
 
 // files takes in every file below a folder, but those of these names.
