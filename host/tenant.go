@@ -112,7 +112,8 @@ func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, a
 		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: h.config.Intent.SliceCapabilities,
 		Pipeline: &dispatch.Pipeline{
 			Workspace: workspace, Gate: t.gate, Ops: ops, Schemas: schema.NewCache(schemaCache),
-			Hooks: hookrun.New(workspace, homeFolder(), secretScopes(h.data)), Reader: builtin.Reader, Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
+			Hooks: hookrun.New(workspace, homeFolder(), secretScopes(h.data)), Reader: builtin.Reader,
+			Bundled: builtin.Bundled(workspace), Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
 			Approver:   approver,
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,
 		},

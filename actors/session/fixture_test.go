@@ -109,6 +109,7 @@ func (w *tenant) start() {
 		Residents: &sync.Map{}, Gate: w.gate, Route: w.route, Slice: true,
 		Pipeline: &dispatch.Pipeline{
 			Reader:    "read",
+			Bundled:   func(context.Context, string) ([]string, bool) { return nil, false },
 			Workspace: "/", Gate: w.gate, Ops: w.ops, Schemas: schema.NewCache(8), Hooks: hookrun.New("/", "/", nil), Spill: whole{},
 		},
 	}))

@@ -47,6 +47,12 @@ func skillOp(f *files) op.Op {
 	)}
 }
 
+// Bundled returns what names the files in the folder of a skill of a workspace, as the skill tool does.
+func Bundled(workspace string) func(ctx context.Context, folder string) (names []string, more bool) {
+	f := &files{workspace: workspace}
+	return f.bundled
+}
+
 // bundled names the files beside a skill, when it is loaded and not before. Their absence costs nothing but their names:
 // the body is that of the set, whatever lies on disk.
 func (f *files) bundled(ctx context.Context, base string) (names []string, more bool) {

@@ -51,6 +51,8 @@ func (p *Pipeline) Expand(ctx context.Context, c Call, plan expand.Plan, rec Rec
 			text, err = e.run(ctx, part.Text)
 		case expand.File, expand.Mention:
 			text, err = e.read(ctx, part)
+		case expand.Listing:
+			text = expand.FileList(e.Bundled(ctx, part.Path))
 		}
 		if err != nil {
 			return "", err

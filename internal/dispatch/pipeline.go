@@ -40,7 +40,9 @@ type Pipeline struct {
 	Hooks     *hookrun.Runner
 	Spill     Spill
 	Approver  Approver // asked for the calls of attended sessions
-	Reader    string   // the tool that reads a file, {"path": ...}, for prompts that name files
+	// Bundled names the files in the folder of a skill, and says that there are more. It blocks on the file system only.
+	Bundled func(ctx context.Context, folder string) (names []string, more bool)
+	Reader  string // the tool that reads a file, {"path": ...}, for prompts that name files
 
 	// Everything makes read-only calls durable before their effect, too (ledger durability "all").
 	Everything bool

@@ -55,13 +55,14 @@ const (
 	File                // a file: its content stands in the place of the part
 	Mention             // a file that the text speaks of: Text stays, its content follows the prompt
 	Command             // a command line for the shell: its output stands in the place of the part
+	Listing             // a folder: what FileList says of it stands in the place of the part
 )
 
 // Part is one piece of a prompt.
 type Part struct {
 	Kind Kind
 	Text string // of a Text or Mention: what is shown; of a Command: the line
-	Path string // of a File or Mention: as written, with arguments put in
+	Path string // of a File or Mention: as written, with arguments put in; of a Listing: the folder
 }
 
 // New plans the expansion of a prompt. Errors are capability_not_admitted for an unknown skill, those of Skill, and
@@ -134,6 +135,9 @@ func planSkill(c *capability.Capability, arguments string, f Facts) (Plan, error
 	w.skillDir = absolute(f.Project, skill.BaseDir)
 	w.text(head(c))
 	w.markdown(strings.Trim(string(skill.Body), "\n"))
+	if skill.BaseDir != "" && skill.BaseDir != "." { // a skill at the top of a workspace would list the workspace
+		w.add(Part{Kind: Listing, Path: skill.BaseDir})
+	}
 	w.text("\n</skill>")
 	w.appendArguments()
 	return w.plan(c.ID)

@@ -35,7 +35,13 @@ func expanded(b op.Bound, text string) (string, capability.ID, error) {
 	if err != nil {
 		return "", plan.ID, err
 	}
-	out, err := plan.Join(nil)
+	var results []string
+	for _, p := range plan.Parts {
+		if p.Kind == expand.Listing {
+			results = append(results, "")
+		}
+	}
+	out, err := plan.Join(results)
 	return out, plan.ID, err
 }
 

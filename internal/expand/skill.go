@@ -72,17 +72,23 @@ func Wrap(c *capability.Capability, f Facts, files []string, more bool) string {
 	w.skillDir = absolute(f.Project, skill.BaseDir)
 	var b strings.Builder
 	b.WriteString(head(c))
-	b.WriteString(w.known(strings.Trim(string(skill.Body), "\n")) + "\n")
-	if len(files) > 0 {
-		b.WriteString("\nFiles of this skill, to be read when they are needed:\n")
-		for _, f := range files {
-			b.WriteString("- " + strings.ReplaceAll(f, "\n", " ") + "\n")
-		}
-		if more {
-			b.WriteString("- …\n")
-		}
+	b.WriteString(w.known(strings.Trim(string(skill.Body), "\n")) + FileList(files, more) + "\n</skill>")
+	return b.String()
+}
+
+// FileList names the files that came with a skill; empty where there are none.
+func FileList(files []string, more bool) string {
+	if len(files) == 0 {
+		return ""
 	}
-	b.WriteString("</skill>")
+	var b strings.Builder
+	b.WriteString("\n\nFiles of this skill, to be read when they are needed:")
+	for _, f := range files {
+		b.WriteString("\n- " + strings.ReplaceAll(f, "\n", " "))
+	}
+	if more {
+		b.WriteString("\n- …")
+	}
 	return b.String()
 }
 

@@ -62,7 +62,7 @@ func (w *writer) add(p Part) {
 		w.runs++
 	case File, Mention:
 		w.files++
-	case Text:
+	case Text, Listing:
 	}
 	w.parts = append(w.parts, p)
 }

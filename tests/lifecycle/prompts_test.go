@@ -146,6 +146,11 @@ func TestSkillsFromElsewhere(t *testing.T) {
 	u.want(u.call("skill", object{"name": "far"}), `location="~/.claude/skills/far/SKILL.md" provenance="shared" base_directory="`+base+`"`,
 		"Read "+base+"/ref.md.", "- "+base+"/ref.md")
 	u.want(u.call("read", object{"path": base + "/ref.md"}), "The reference.")
+	u.end()
+	u = u.agent.prompt("/skill:far now")
+	if got := u.GetPrompt(); !strings.Contains(got, "\n- "+base+"/ref.md\n") || !strings.HasSuffix(got, "</skill>\n\nARGUMENTS: now") {
+		t.Errorf("the skill by hand is %q", got)
+	}
 	for _, outside := range []string{
 		home + "/.claude/secret.txt", base + "/../../secret.txt", base + "/leak.txt", home + "/.claude/skills/other/SKILL.md", "/etc/passwd",
 	} {
