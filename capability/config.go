@@ -151,6 +151,10 @@ type Transport string
 const (
 	TransportStdio Transport = "stdio"
 	TransportHTTP  Transport = "http" // Streamable HTTP
+
+	// What other programs write and this one does not speak. A server of theirs is declared, with Unready set.
+	TransportSSE       Transport = "sse"
+	TransportWebSocket Transport = "ws"
 )
 
 // Isolation says who may share one connection to a server.
@@ -182,6 +186,13 @@ type Server struct {
 	EnabledTools  []string `json:"enabledTools,omitempty"`  // globs; empty: all
 	DisabledTools []string `json:"disabledTools,omitempty"` // globs; they win over EnabledTools
 	Network       bool     `json:"network,omitempty"`
+
+	// Unready says why the server can never start as it is declared; empty for one that can. Every demand is answered with
+	// it, and nothing is started. Remedy is what a person does about it.
+	Unready string `json:"unready,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+
+	Title string `json:"title,omitempty"` // the name as its author wrote it, where that cannot stand in an id
 
 	SecretDigest string       `json:"secretDigest,omitempty"` // changes when a placeholder resolves to something else
 	Observation  *Observation `json:"observation,omitempty"`  // what demand taught the pool; nil: nothing yet

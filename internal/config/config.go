@@ -116,6 +116,9 @@ type Server struct {
 	DisabledTools []string
 	Network       bool // default false; declared only: no server is cut off the network yet
 
+	Title  string // the name as written, where the entry goes by another one
+	Closed string // why it must not start although it is declared; empty: nothing of the kind
+
 	Line int // of its header in the file
 }
 

@@ -35,11 +35,11 @@ const unreadHint = "until then nothing of this file is taken, and every call is 
 
 const pathSep = "\x00"
 
-// newDocument parses text. It reports false, and a problem, when the text is no TOML.
-func newDocument(path string, text []byte) (*document, bool) {
+// newDocument parses text. It reports false, and a problem, when the text is no TOML; hint says what that costs.
+func newDocument(path string, text []byte, hint string) (*document, bool) {
 	d := &document{path: path}
 	if keys := d.index(text); keys > maxKeys {
-		d.report(capability.SeverityError, "config_too_many", 0, fmt.Sprintf("the file has more than %d keys", maxKeys), "remove what is not needed; "+unreadHint)
+		d.report(capability.SeverityError, "config_too_many", 0, fmt.Sprintf("the file has more than %d keys", maxKeys), "remove what is not needed; "+hint)
 		return d, false
 	}
 	if err := toml.Unmarshal(text, &d.values); err != nil {
@@ -49,7 +49,7 @@ func newDocument(path string, text []byte) (*document, bool) {
 			detail = strings.TrimPrefix(syntax.Error(), "toml: ")
 		}
 		d.report(capability.SeverityError, "config_syntax", line, "this is no valid TOML: "+detail,
-			"repair the line; "+unreadHint)
+			"repair the line; "+hint)
 		return d, false
 	}
 	return d, true
@@ -113,7 +113,7 @@ func (ix *indexer) keys(table []string, it unstable.Iterator) []string {
 	for it.Next() {
 		part := string(it.Node().Data)
 		if n := ix.counts[strings.Join(append(slices.Clone(path), part), pathSep)]; n > 0 && len(path) < maxIndexDepth {
-			path = append(path, part, elementKey(n-1)) // [a.b] after [[a]] speaks of the last element
+			path = append(path, part, ElementKey(n-1)) // [a.b] after [[a]] speaks of the last element
 		} else {
 			path = append(path, part)
 		}
@@ -134,7 +134,7 @@ func (ix *indexer) element(path []string, e *unstable.Node) []string {
 		path = path[:len(path)-1]
 	}
 	name := strings.Join(path, pathSep)
-	path = append(path, elementKey(ix.counts[name]))
+	path = append(path, ElementKey(ix.counts[name]))
 	ix.counts[name]++
 	it := e.Key()
 	it.Next()
@@ -157,7 +157,7 @@ func (ix *indexer) value(path []string, v *unstable.Node) {
 		}
 	case unstable.Array:
 		for n := 0; children.Next(); n++ {
-			element := append(slices.Clone(path), elementKey(n))
+			element := append(slices.Clone(path), ElementKey(n))
 			if raw := children.Node().Raw; raw.Length > 0 {
 				ix.note(element, int(raw.Offset))
 			}
@@ -174,4 +174,20 @@ func (ix *indexer) note(path []string, offset int) {
 	}
 }
 
-func elementKey(n int) string { return "#" + strconv.Itoa(n) }
+// ElementKey is the key of the n-th element of a list in the path of a line.
+func ElementKey(n int) string { return "#" + strconv.Itoa(n) }
+
+// Document is a TOML file of another program, with the line of every key.
+type Document struct {
+	Values map[string]any
+	doc    *document
+}
+
+// ReadDocument parses the TOML of another program. problems is not empty when the text is none.
+func ReadDocument(path string, text []byte) (Document, []capability.Problem) {
+	d, _ := newDocument(path, text, "until then an earlier version of the file stays in force")
+	return Document{Values: d.values, doc: d}, d.problems
+}
+
+// Line is the line on which the key at path was first written, or that of its nearest parent; 0: nowhere.
+func (d Document) Line(path ...string) int { return d.doc.lineOf(path...) }

@@ -57,7 +57,7 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 		top.wrongType("hooks", item, "a list of tables, each written as [[hooks]]")
 		return refusingHook(i, top.line("hooks"), fmt.Sprintf("hook %d cannot be read: it is no table", i+1)), true
 	}
-	s := top.below("", values, "hooks", elementKey(i))
+	s := top.below("", values, "hooks", ElementKey(i))
 	hook := Hook{Line: s.line()}
 	hook.Enabled = s.flag("enabled", true)
 	hook.FailureMode = capability.FailureMode(s.oneOf("failure_mode", string(capability.FailOpen),

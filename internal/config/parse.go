@@ -22,7 +22,7 @@ const (
 // Parse reads the text of a vak.toml. path is how problems name the file. The configuration is complete whatever the
 // text: what could not be read has its default, or restricts.
 func Parse(path string, text []byte) (Config, []capability.Problem) {
-	d, ok := newDocument(path, text)
+	d, ok := newDocument(path, text, unreadHint)
 	top := &section{doc: d, values: d.values}
 	c := read(top)
 	if !ok {
@@ -216,7 +216,7 @@ func (s *section) filter(key string) policy.Filter {
 // adopt reports the problems of another package at the line of the setting they name, or else at the section's.
 func (s *section) adopt(problems []policy.ChannelProblem) {
 	for _, p := range problems {
-		s.doc.report(capability.SeverityError, "channel_pattern", s.line(p.Category, p.List, elementKey(p.Entry)), p.Message, p.Hint)
+		s.doc.report(capability.SeverityError, "channel_pattern", s.line(p.Category, p.List, ElementKey(p.Entry)), p.Message, p.Hint)
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *section) elementLines(key string) []int {
 	list, _ := s.values[key].([]any)
 	var lines []int
 	for i := range list {
-		lines = append(lines, s.line(key, elementKey(i)))
+		lines = append(lines, s.line(key, ElementKey(i)))
 	}
 	return lines
 }

@@ -10,7 +10,7 @@ type Placeholder struct {
 	Name       string // what stands between the braces, without the default; the rest of the text where they are not closed
 	Default    string
 	HasDefault bool
-	Malformed  bool // not a name of this program, for instance ${input:key}; it never resolves
+	Malformed  bool // not a name of this program, for instance ${command:x}, or a default with a placeholder; it never resolves
 	Open       bool // it is never closed
 }
 
@@ -57,7 +57,7 @@ func walkPlaceholders(text string, literal func(string), placeholder func(Placeh
 		var p Placeholder
 		p.Name, p.Default, p.HasDefault = strings.Cut(inner, ":-")
 		p.Open = !closed
-		p.Malformed = p.Open || !placeholderName.MatchString(p.Name)
+		p.Malformed = p.Open || !placeholderName.MatchString(p.Name) || strings.Contains(p.Default, "${")
 		placeholder(p)
 		text = rest
 	}

@@ -115,6 +115,13 @@ func (f *findings) checkSecrets(s Server) {
 			break
 		}
 	}
+	for i, arg := range s.Args {
+		if name := secretPlaceholder(arg); name != "" {
+			f.warn("secret_in_args", "args", fmt.Sprintf("hands ${%s} over in args, entry %d, where every process list shows it", name, i+1),
+				"hand it over in env, if the program can read it there")
+			break
+		}
+	}
 	for key, values := range map[string]map[string]string{"env": s.Env, "headers": s.Headers} {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if v := values[name]; literal(v) && (secretShape.MatchString(v) || (secretName.MatchString(name) && len(v) >= 16 && !placeholderWords(v))) {
@@ -124,8 +131,18 @@ func (f *findings) checkSecrets(s Server) {
 	}
 }
 
+// secretPlaceholder is the first placeholder of a text that goes by the name of a secret.
+func secretPlaceholder(text string) string {
+	for _, p := range Placeholders(text) {
+		if !p.Malformed && secretName.MatchString(p.Name) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
 // placeholderWords reports whether a value is what documentation writes in place of a secret.
 func placeholderWords(v string) bool {
 	low := strings.ToLower(v)
-	return strings.HasPrefix(v, "<") || strings.Contains(low, "your") || strings.Contains(low, "example") || strings.Contains(low, "redacted")
+	return blank.MatchString(v) || strings.HasPrefix(v, "<") || strings.Contains(low, "your") || strings.Contains(low, "example") || strings.Contains(low, "redacted")
 }

@@ -43,6 +43,9 @@ func readServers(top *section) map[string]Server {
 		}
 		server := s.server()
 		for _, f := range server.Findings(s.name()) {
+			if !server.Enabled {
+				break // a name alone may switch off what another file declares
+			}
 			if f.Severity == capability.SeverityError {
 				s.fail(f.Code, f.Key, f.Message, f.Hint)
 			} else {
@@ -149,16 +152,16 @@ func (s Server) Findings(name string) []Finding {
 		f.error("server_transport", "", "has neither a command nor a url", "add one of them")
 	case s.Command != "" && s.URL != "":
 		f.error("server_transport", "url", "has both a command and a url", "remove one of them")
-	case s.Transport == capability.TransportHTTP && s.URL == "":
-		f.error("server_transport", "transport", "has the transport http but no url", "add the url")
+	case s.Transport != capability.TransportStdio && s.URL == "":
+		f.error("server_transport", "transport", fmt.Sprintf("has the transport %s but no url", s.Transport), "add the url")
 	case s.Transport == capability.TransportStdio && s.Command == "":
 		f.error("server_transport", "transport", "has the transport stdio but no command", "add the command")
 	}
-	f.checkURL(s.URL)
+	f.checkURL(s)
 	if s.Transport == capability.TransportStdio && len(s.Headers) > 0 {
 		f.error("server_transport", "headers", "has headers, which a command has no use for", "remove them, or write a url")
 	}
-	if s.Transport == capability.TransportHTTP && (len(s.Args) > 0 || len(s.Env) > 0) {
+	if s.Transport != capability.TransportStdio && (len(s.Args) > 0 || len(s.Env) > 0) {
 		f.error("server_transport", "", "has args or env, which a url has no use for", "remove them, or write a command")
 	}
 	if strings.ContainsRune(s.Command, ' ') && len(s.Args) == 0 {
@@ -167,6 +170,9 @@ func (s Server) Findings(name string) []Finding {
 	}
 	f.checkWords(s)
 	f.checkSecrets(s)
+	if reason, remedy := s.Unready(); reason != "" {
+		f.warn("server_unready", "", "is declared and cannot be started: "+reason, remedy)
+	}
 	return f.all
 }
 
@@ -183,8 +189,9 @@ func (f *findings) warn(code, key, message, hint string) {
 	f.all = append(f.all, Finding{capability.SeverityWarning, code, key, "server " + f.name + " " + message, hint})
 }
 
-func (f *findings) checkURL(text string) {
-	if text == "" || strings.HasPrefix(text, "${") {
+func (f *findings) checkURL(s Server) {
+	text := s.URL
+	if text == "" || strings.HasPrefix(text, "${") || s.Transport == capability.TransportWebSocket || s.blankAt() == "url" {
 		return
 	}
 	// A placeholder may stand for any part; letters keep the rest of the address readable for the check.

@@ -115,5 +115,5 @@ func FuzzMCPJSON(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) { readable(t, readMCPJSON(".mcp.json", text), text) })
+	f.Fuzz(func(t *testing.T, text []byte) { readable(t, readMCP(".mcp.json", text), text) })
 }

@@ -28,15 +28,17 @@ type Format string
 
 // The formats.
 const (
-	FormatVAK       Format = "vak.toml"  // all that this program's own file declares
-	FormatClaudeMCP Format = ".mcp.json" // MCP servers, in an object mcpServers or bare
+	FormatVAK   Format = "vak.toml" // all that this program's own file declares
+	FormatLayer Format = "layer"    // the same file as a layer below it: servers, hooks, and what narrows
+	FormatMCP   Format = "mcp"      // MCP servers, as the program reads them that the path belongs to
 )
 
 // readers has one row a format. A reader returns what the file declares and what is wrong with it; a product that is
 // broken leaves an earlier version of the file in force.
 var readers = map[Format]func(file string, text []byte) *product{
-	FormatVAK:       readConfig,
-	FormatClaudeMCP: readMCPJSON,
+	FormatVAK:   readConfig,
+	FormatLayer: readLayer,
+	FormatMCP:   readMCP,
 }
 
 const configFile = "vak.toml"
@@ -46,7 +48,12 @@ func WorkspaceLayout() Layout {
 	return Layout{
 		Files: []File{
 			{configFile, []Format{FormatVAK}},
-			{".mcp.json", []Format{FormatClaudeMCP}},
+			{".vak/config.toml", []Format{FormatLayer}},
+			{".mcp.json", []Format{FormatMCP}},
+			{".cursor/mcp.json", []Format{FormatMCP}},
+			{".vscode/mcp.json", []Format{FormatMCP}},
+			{".codex/config.toml", []Format{FormatMCP}},
+			{".gemini/settings.json", []Format{FormatMCP}},
 		},
 		Skills: []string{
 			"skills", ".agents/skills", ".claude/skills", ".cursor/skills", ".github/skills", ".codex/skills", ".gemini/skills",
@@ -72,8 +79,12 @@ func (f File) read(name string, text []byte) *product {
 			}
 		}
 		all.broken = all.broken || p.broken
+		all.off = append(all.off, p.off...)
 		if p.config != nil {
 			all.config = p.config
+		}
+		if p.layer != nil {
+			all.layer = p.layer
 		}
 	}
 	return all

@@ -85,3 +85,8 @@ func mergeChannel(first, next policy.ChannelRules) policy.ChannelRules {
 		Skills: filter(first.Skills, next.Skills), Hooks: filter(first.Hooks, next.Hooks),
 	}
 }
+
+// switchedOff notes a server that a file of higher precedence switches off.
+func (r *Result) switchedOff(d capability.Declaration, by string) {
+	r.Shadowed = append(r.Shadowed, capability.Shadow{ID: d.ID, Source: d.Source, By: by})
+}

@@ -17,6 +17,8 @@ type product struct {
 	declarations []capability.Declaration
 	problems     []capability.Problem
 	config       *config.Config           // vak.toml only
+	off          []capability.Shadow      // servers that are switched off: ID, and By, the file
+	layer        *config.Config           // of a file of its form below it
 	permissions  []policy.PermissionRules // of the settings of other programs
 	broken       bool                     // a shared file that could not be read as a whole; an earlier version stays in force
 	document     bool                     // of a skill or command

@@ -109,6 +109,10 @@ func (o *Options) stamp(p *product) {
 			c.Root = plugin
 		}
 	}
+	for i := range p.off {
+		p.off[i].ID.Name = o.Layout.Prefix + p.off[i].ID.Name
+		p.off[i].By = o.Prefix + p.off[i].By
+	}
 	for i := range p.problems {
 		p.problems[i].Path = o.Prefix + p.problems[i].Path
 		if id := &p.problems[i].Declares; id.Name != "" {
@@ -205,12 +209,15 @@ func (s *Scanner) result() Result {
 	if _, present := s.tree.files[configFile]; present && s.opts.Layout.holds(configFile) {
 		r.Config = config.Closed() // until a version of it was read
 	}
-	taken := make(map[capability.ID]int, len(s.products))
+	taken, off := make(map[capability.ID]int, len(s.products)), map[capability.ID]string{}
 	servers := 0
 	for _, p := range s.products {
 		r.Problems = append(r.Problems, p.problems...)
 		if p.config != nil {
 			r.Config = *p.config
+		}
+		if p.layer != nil {
+			r.Config = mergeConfig(r.Config, *p.layer)
 		}
 		for _, d := range p.declarations {
 			if server, ok := d.Config.(*capability.Server); ok {
@@ -221,6 +228,10 @@ func (s *Scanner) result() Result {
 				}
 				servers++
 			}
+			if file, switched := off[d.ID]; switched {
+				r.switchedOff(d, file)
+				continue
+			}
 			i, twice := taken[d.ID]
 			if !twice {
 				taken[d.ID] = len(r.Declarations)
@@ -228,6 +239,11 @@ func (s *Scanner) result() Result {
 				continue
 			}
 			r.shadow(d, r.Declarations[i])
+		}
+		for _, o := range p.off {
+			if _, declared := taken[o.ID]; !declared {
+				off[o.ID] = o.By
+			}
 		}
 	}
 	r.Permissions = s.permissions(r.Config.Permissions)

@@ -22,8 +22,9 @@ func serverDeclaration(name string, s config.Server, source string) capability.D
 	server := &capability.Server{
 		Transport: s.Transport, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, Headers: s.Headers,
 		Isolation: s.Isolation, IdleTTL: s.IdleTTL, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
-		MaxInFlight: s.MaxInFlight, EnabledTools: s.EnabledTools, DisabledTools: s.DisabledTools, Network: s.Network,
+		MaxInFlight: s.MaxInFlight, EnabledTools: s.EnabledTools, DisabledTools: s.DisabledTools, Network: s.Network, Title: s.Title,
 	}
+	server.Unready, server.Remedy = s.Unready()
 	return capability.Declaration{
 		ID: capability.ID{Kind: capability.KindMCP, Name: name}, Origin: workspace, Summary: serverSummary(s),
 		Serves: s.Serves, Source: source, Config: server,
@@ -32,7 +33,7 @@ func serverDeclaration(name string, s config.Server, source string) capability.D
 
 // serverSummary says how a server is reached, without arguments, paths or queries: they may hold secrets.
 func serverSummary(s config.Server) string {
-	if s.Transport == capability.TransportHTTP {
+	if s.Transport != capability.TransportStdio {
 		if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
 			return "MCP server at " + u.Host
 		}
@@ -62,15 +63,35 @@ func hookDeclaration(h config.Hook, source string) capability.Declaration {
 func readConfig(file string, text []byte) *product {
 	c, problems := config.Parse(file, text)
 	p := &product{problems: problems, config: &c, broken: c.Unreadable}
+	p.declare(file, c)
+	return p
+}
+
+// readLayer reads a file of the form of vak.toml that lies below it.
+func readLayer(file string, text []byte) *product {
+	c, problems := config.ParseLayer(file, text)
+	p := &product{problems: problems, layer: &c, broken: c.Unreadable}
+	p.declare(file, c)
+	return p
+}
+
+// declare takes the servers and hooks of a configuration.
+func (p *product) declare(file string, c config.Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
-		if s := c.MCP[name]; s.Enabled {
-			p.declarations = append(p.declarations, serverDeclaration(name, s, file))
-		}
+		p.server(name, c.MCP[name], file)
 	}
 	for _, h := range c.EnabledHooks() {
 		p.declarations = append(p.declarations, hookDeclaration(h, file))
 	}
-	return p
+}
+
+// server takes one server, or its name where it is switched off.
+func (p *product) server(name string, s config.Server, file string) {
+	if !s.Enabled {
+		p.off = append(p.off, capability.Shadow{ID: capability.ID{Kind: capability.KindMCP, Name: name}, By: file})
+		return
+	}
+	p.declarations = append(p.declarations, serverDeclaration(name, s, file))
 }
 
 // secretDigest tells by one word whether the values behind a server's placeholders are what they were. It is keyed, so

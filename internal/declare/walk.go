@@ -283,24 +283,32 @@ func (c *commandWalk) below(n node, depth int) {
 	c.folder(folder, depth)
 }
 
+const declareInstead = "declare its servers in .mcp.json, or as [mcp.servers.<name>] in vak.toml"
+
+// misnamed are names under which people keep what this program would read elsewhere.
+var misnamed = []struct{ name, hint string }{
+	{"mcp.json", "call it .mcp.json"}, {".vscode/.mcp.json", "call it .vscode/mcp.json"}, {".cursor/.mcp.json", "call it .cursor/mcp.json"},
+	{".claude/mcp.json", "call it .mcp.json and put it at the top of the workspace"}, {".claude/.mcp.json", "put it at the top of the workspace"},
+	{"claude_desktop_config.json", declareInstead}, {"opencode.json", declareInstead}, {"opencode.jsonc", declareInstead},
+	{".kiro/settings/mcp.json", declareInstead}, {".roo/mcp.json", declareInstead}, {".amazonq/mcp.json", declareInstead},
+	{".windsurf/mcp_config.json", declareInstead}, {".continue/config.yaml", declareInstead},
+	{".vak.toml", "call it vak.toml"}, {"vak.yaml", "call it vak.toml"}, {"vak.json", "call it vak.toml"},
+}
+
 // misnamed names files that look like ours, or another program's, and are not read.
 func (w *walk) misnamed() {
 	if !w.opts.Layout.holds(configFile) {
 		return // a root of another kind, whose names mean what its own program says
 	}
-	for _, name := range []string{"mcp.json", ".vak.toml", "vak.yaml", "vak.json", ".vak/config.toml"} {
-		if w.opts.Layout.holds(name) {
+	for _, m := range misnamed {
+		if w.opts.Layout.holds(m.name) {
 			continue
 		}
-		if _, err := fs.Stat(w.tree.fsys, name); err != nil {
+		if info, err := fs.Stat(w.tree.fsys, m.name); err != nil || info.IsDir() {
 			continue
 		}
-		instead := configFile
-		if strings.HasSuffix(name, "mcp.json") {
-			instead = ".mcp.json"
-		}
-		w.note(capability.SeverityWarning, name, &fault{
-			code: "file_not_read", message: "the file is not read; what it declares is not there", hint: "call it " + instead,
+		w.note(capability.SeverityWarning, m.name, &fault{
+			code: "file_not_read", message: "the file is not read; what it declares is not there", hint: m.hint,
 		})
 	}
 }
