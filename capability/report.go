@@ -16,7 +16,7 @@ type Row struct {
 	Summary string   `json:"summary"`
 	Serves  []Domain `json:"serves"`
 	Usable  bool     `json:"usable"`
-	Status  string   `json:"status"` // ready, ready (last attempt failed: ...), held: ... or removed: ...
+	Status  string   `json:"status"` // ready, ready (last attempt failed: ...), cannot be started: ..., held: ... or removed: ...
 	Reason  string   `json:"reason,omitempty"`
 	Remedy  string   `json:"remedy,omitempty"`
 	Source  string   `json:"source,omitempty"`
@@ -112,7 +112,11 @@ func newRow(c *Capability, revoked Revocations) Row {
 		row.Status = "blocks every tool call: " + hook.Refusal
 		row.Remedy = "repair the hook's definition, or remove it"
 	default:
-		if server, ok := c.Config.(*Server); ok && server.Observation != nil && server.Observation.Failure != "" {
+		server, ok := c.Config.(*Server)
+		if ok && server.Unready != "" {
+			row.Usable, row.Reason, row.Remedy = false, server.Unready, server.Remedy
+			row.Status = "cannot be started: " + row.Reason
+		} else if ok && server.Observation != nil && server.Observation.Failure != "" {
 			row.Reason = server.Observation.Failure
 			row.Status = "ready (last attempt failed: " + row.Reason + ")"
 			row.Remedy = serverRemedy(c.ID.Name, server)

@@ -198,6 +198,21 @@ func secretScopes(data string) func(string) (string, bool) {
 	}
 }
 
+// placeholderScopes answers the placeholders that follow from the workspace and the user, and leaves the others to next.
+func placeholderScopes(workspace string, next func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		switch name {
+		case config.WorkspaceFolder, "CLAUDE_PROJECT_DIR":
+			return workspace, true
+		case config.WorkspaceFolder + "Basename":
+			return filepath.Base(workspace), true
+		case config.UserHome:
+			return homeFolder(), true
+		}
+		return next(name)
+	}
+}
+
 func lookupLine(text []byte, name string) (value string, found bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		key, v, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")

@@ -57,7 +57,7 @@ type tenant struct {
 
 func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups string) (*tenant, error) {
 	t := &tenant{id: id, gate: turn.NewGate(turn.View{}), changes: newChanges()}
-	secrets := secretScopes(h.data)
+	secrets := placeholderScopes(workspace, secretScopes(h.data))
 	key, err := h.secretKey(ctx, id)
 	if err != nil {
 		return nil, err

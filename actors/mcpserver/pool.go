@@ -96,6 +96,10 @@ func (p *pool) Receive(c *actorkit.Context, msg any) {
 }
 
 func (p *pool) acquire(c *actorkit.Context, m demand) {
+	if why := m.Config.Unready; why != "" {
+		m.reply.Reply(vakerr.New(vakerr.ServerUnready, "server %.64q cannot be started as it is declared: %s", m.Server, why).WithRemedy("%s", m.Config.Remedy))
+		return
+	}
 	k := key{server: m.Server, definition: p.definition(m.Config)}
 	if m.Config.Isolation == capability.IsolationSession {
 		k.session = m.Session

@@ -15,7 +15,8 @@ import (
 func ParseLayer(path string, text []byte) (Config, []capability.Problem) {
 	d, ok := newDocument(path, text, unreadHint)
 	top := &section{doc: d, values: d.values}
-	c := Config{MCP: readServers(top), Hooks: readHooks(top), Permissions: readPermissions(top)}
+	c := Config{MCP: readServers(top), Hooks: readHooks(top)}
+	c.Permissions, _ = readPermissions(top)
 	if !ok {
 		c.Unreadable = true
 		c.Permissions = denyAll()

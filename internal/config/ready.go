@@ -14,7 +14,7 @@ var (
 	// blank matches what documentation writes where a value belongs: <your-key>, YOUR_API_KEY, your-api-key as a whole
 	// value, /path/to/, and the words that say so.
 	blank = regexp.MustCompile(`<[A-Za-z][^<>\s]*( [^<>\s]+)*>|(^|[^A-Za-z0-9])YOUR[_-][A-Z0-9]|` +
-		`(^|=|Bearer )(?i:your[_ -][a-z0-9_ -]+|your[A-Z][A-Za-z0-9]+|x{4,}|change[_-]?me|replace[_-]?me|replace[_-]with[_-].*|insert[_-].*|\.\.\.)$|` +
+		`(^|=|Bearer )(?i:your[_ -][a-z0-9_ -]+|your[A-Z][A-Za-z0-9]+|x{4,}|change[_-]?me|replace[_-]?me|replace[_-]with[_-].*|insert[_-].*|\.\.\.)$|(?i:x{8,})|` +
 		`(?i:(^|[^a-z0-9])path/to/)`)
 	// blankPart matches, besides, what stands for a part of an address or a header: {minimal | mcp}, your-domain.com.
 	blankPart = regexp.MustCompile(`(^|[^$\{])\{[A-Za-z_][A-Za-z0-9_ |-]*\}|//your[_-][a-z0-9-]+[./:]`)
@@ -36,6 +36,9 @@ func (s Server) Unready() (reason, remedy string) {
 	if where := s.blankAt(); where != "" {
 		return fmt.Sprintf("it is not configured: %s still holds a placeholder of its documentation", where),
 			"write the value there, or ${NAME} and keep the value in the environment or the secrets file"
+	}
+	if s.undialable() {
+		return "its url is no http:// or https:// address", "correct the url"
 	}
 	return "", ""
 }

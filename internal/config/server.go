@@ -190,15 +190,20 @@ func (f *findings) warn(code, key, message, hint string) {
 }
 
 func (f *findings) checkURL(s Server) {
+	if s.undialable() {
+		f.error("server_url", "url", "has a url that is no http:// or https:// address", `write it as url = "https://host/path"`)
+	}
+}
+
+// undialable reports whether a url is no address of a server, whatever its placeholders stand for.
+func (s Server) undialable() bool {
 	text := s.URL
 	if text == "" || strings.HasPrefix(text, "${") || s.Transport == capability.TransportWebSocket || s.blankAt() == "url" {
-		return
+		return false
 	}
 	// A placeholder may stand for any part; letters keep the rest of the address readable for the check.
 	u, err := url.Parse(withoutPlaceholders(text))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		f.error("server_url", "url", "has a url that is no http:// or https:// address", `write it as url = "https://host/path"`)
-	}
+	return err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == ""
 }
 
 // checkWords finds what cannot be handed to a process or put into a header.

@@ -40,8 +40,12 @@ var mcpRoots = []struct {
 	name  string
 	whose *mcpClient
 }{
-	{"mcpServers", clientClaude}, {"servers", clientVSCode}, {"mcp.servers", clientSettings}, {"mcp_servers", clientCodex},
-	{"context_servers", clientZed}, {"mcp", clientOpencode},
+	{"mcpServers", clientClaude},
+	{"servers", clientVSCode},
+	{"mcp.servers", clientSettings},
+	{"mcp_servers", clientCodex},
+	{"context_servers", clientZed},
+	{"mcp", clientOpencode},
 }
 
 // clientOf says whose file it is, by its path.
@@ -116,6 +120,16 @@ func readMCP(file string, raw []byte) *product {
 		p.server(s.ID, s.Server, file)
 	}
 	return p
+}
+
+// unreadServers names the servers of a file that is known and not part of a workspace.
+func unreadServers(file string, raw []byte) *product {
+	f := ReadMCP(file, raw)
+	r := reporter{path: file}
+	if len(f.Servers) > 0 || path.Ext(file) == ".yaml" {
+		r.warn("file_not_read", 0, fmt.Sprintf("the file is one of %s, whose servers are not read from a workspace", f.Client), declareInstead)
+	}
+	return &product{problems: r.problems}
 }
 
 type mcpReader struct {
@@ -217,7 +231,7 @@ func (r *mcpReader) serverMembers(root value) []member {
 		r.switches(root)
 		r.notation(client, root)
 		return r.bounded(r.members(section.value, "in "+section.name))
-	case slices.ContainsFunc(root.members, looksLikeServer):
+	case bareMap(root):
 		return r.bounded(r.members(root, "at the top of the file"))
 	case !r.client.settings && len(root.members) > 0:
 		r.warn("mcp_root", root.members[0].line, "the file has no "+r.client.root, fmt.Sprintf(`write {"%s": {"name": {...}}}`, r.client.root))
@@ -253,6 +267,12 @@ func (r *mcpReader) holdsServers(name string, v value) bool {
 		return true
 	}
 	return v.kind == '{' && slices.ContainsFunc(v.members, looksLikeServer)
+}
+
+// bareMap reports whether a file is servers and nothing else. One that has texts at its top is a manifest.
+func bareMap(root value) bool {
+	return slices.ContainsFunc(root.members, looksLikeServer) &&
+		!slices.ContainsFunc(root.members, func(m member) bool { return m.value.kind == '"' && m.name != "$schema" })
 }
 
 func looksLikeServer(m member) bool {

@@ -58,6 +58,9 @@ func (r *mcpReader) server(m member) (MCPServer, bool) {
 	}
 	if e.server.Enabled {
 		for _, f := range e.server.Findings(e.name) {
+			if f.Code == "server_url" {
+				continue // other programs declare such a server, and so does this one: as one that cannot be started
+			}
 			r.add(f.Severity, f.Code, m.line, f.Message, f.Hint)
 			e.bad = e.bad || f.Severity == capability.SeverityError
 		}

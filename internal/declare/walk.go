@@ -287,12 +287,22 @@ const declareInstead = "declare its servers in .mcp.json, or as [mcp.servers.<na
 
 // misnamed are names under which people keep what this program would read elsewhere.
 var misnamed = []struct{ name, hint string }{
-	{"mcp.json", "call it .mcp.json"}, {".vscode/.mcp.json", "call it .vscode/mcp.json"}, {".cursor/.mcp.json", "call it .cursor/mcp.json"},
-	{".claude/mcp.json", "call it .mcp.json and put it at the top of the workspace"}, {".claude/.mcp.json", "put it at the top of the workspace"},
-	{"claude_desktop_config.json", declareInstead}, {"opencode.json", declareInstead}, {"opencode.jsonc", declareInstead},
-	{".kiro/settings/mcp.json", declareInstead}, {".roo/mcp.json", declareInstead}, {".amazonq/mcp.json", declareInstead},
-	{".windsurf/mcp_config.json", declareInstead}, {".continue/config.yaml", declareInstead},
-	{".vak.toml", "call it vak.toml"}, {"vak.yaml", "call it vak.toml"}, {"vak.json", "call it vak.toml"},
+	{"mcp.json", "call it .mcp.json"},
+	{".vscode/.mcp.json", "call it .vscode/mcp.json"},
+	{".cursor/.mcp.json", "call it .cursor/mcp.json"},
+	{".claude/mcp.json", "call it .mcp.json and put it at the top of the workspace"},
+	{".claude/.mcp.json", "put it at the top of the workspace"},
+	{"claude_desktop_config.json", declareInstead},
+	{"opencode.json", declareInstead},
+	{"opencode.jsonc", declareInstead},
+	{".kiro/settings/mcp.json", declareInstead},
+	{".roo/mcp.json", declareInstead},
+	{".amazonq/mcp.json", declareInstead},
+	{".windsurf/mcp_config.json", declareInstead},
+	{".continue/config.yaml", declareInstead},
+	{".vak.toml", "call it vak.toml"},
+	{"vak.yaml", "call it vak.toml"},
+	{"vak.json", "call it vak.toml"},
 }
 
 // misnamed names files that look like ours, or another program's, and are not read.
@@ -305,6 +315,10 @@ func (w *walk) misnamed() {
 			continue
 		}
 		if info, err := fs.Stat(w.tree.fsys, m.name); err != nil || info.IsDir() {
+			continue
+		}
+		if m.hint == declareInstead {
+			w.add(w.tree.read(m.name, unreadServers), nil)
 			continue
 		}
 		w.note(capability.SeverityWarning, m.name, &fault{

@@ -81,6 +81,7 @@ const (
 	ServerRejected    Code = "server_rejected"
 	OutcomeUnknown    Code = "outcome_unknown"
 	SecretUnresolved  Code = "secret_unresolved"
+	ServerUnready     Code = "server_unready"
 	OutputInvalid     Code = "output_invalid"
 
 	// Files of a workspace and of the configuration.
@@ -135,7 +136,7 @@ var kindOf = map[Code]Kind{
 
 	ServerBackingOff: KindUnavailable, ServerStartFailed: KindUnavailable, ServerProtocol: KindUnavailable,
 	ServerDied: KindUnavailable, ServerStopped: KindUnavailable, ServerRejected: KindInvalid,
-	OutcomeUnknown: KindUnavailable, SecretUnresolved: KindInvalid, OutputInvalid: KindUnavailable,
+	OutcomeUnknown: KindUnavailable, SecretUnresolved: KindInvalid, ServerUnready: KindInvalid, OutputInvalid: KindUnavailable,
 
 	ConfigInvalid: KindInvalid, WorkspaceUnreadable: KindInvalid, PathEscapes: KindDenied, FileNotFound: KindNotFound,
 

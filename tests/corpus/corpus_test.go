@@ -41,22 +41,7 @@ type detail struct {
 	NotByModel   bool            `json:"disable_model_invocation"`
 	Placeholders map[string]int  `json:"ph"`
 	NS           string          `json:"ns"`
-	N            int             `json:"n"`
-	Root         string          `json:"root"`
-	Transport    string          `json:"transport"`
-	Command      string          `json:"command"`
-	Args         json.RawMessage `json:"args"` // of a server a list, of a command of another dialect a flag
-	URL          string          `json:"url"`
-	Env          []string        `json:"env"`
-	Headers      []string        `json:"headers"`
-}
-
-func (d detail) args() []string {
-	var args []string
-	if len(d.Args) > 0 && json.Unmarshal(d.Args, &args) != nil {
-		return nil
-	}
-	return args
+	serverDetail
 }
 
 // corpusDir returns the folder of the corpus: beside the repository, or where the environment says; empty, and said so,
@@ -164,9 +149,6 @@ func (c *tally) report(t *testing.T, kind string, floor map[string]int) {
 	for _, verdict := range slices.Sorted(maps.Keys(c.rows)) {
 		t.Logf("%s %s: %d of %d rows match", kind, verdict, c.matched[verdict], c.rows[verdict])
 	}
-	if c.foreign > 0 {
-		t.Logf("%s: %d rows of dialects that are read by import", kind, c.foreign)
-	}
 	for _, d := range c.differ {
 		t.Log(d)
 	}
@@ -188,80 +170,4 @@ func TestExampleWorkspace(t *testing.T) {
 	if err != nil || len(result.Problems) > 0 || len(result.Declarations) < 5 {
 		t.Errorf("declared %d, problems %+v, %v", len(result.Declarations), result.Problems, err)
 	}
-}
-
-// workspaceDialect reports whether the rows of a file are of the one dialect that a workspace's .mcp.json has.
-func workspaceDialect(group []row) bool {
-	file := path.Base(group[0].file)
-	if file == ".mcp.json" {
-		return true
-	}
-	if path.Ext(file) != ".json" || strings.Contains(group[0].file, ".vscode/") {
-		return false
-	}
-	return slices.ContainsFunc(group, func(r row) bool {
-		return r.expect == "file" && (r.detail.Root == "mcpServers" || r.detail.Root == "bare-map" || r.verdict == "error")
-	})
-}
-
-func TestServers(t *testing.T) {
-	dir := corpusDir(t)
-	if dir == "" {
-		return
-	}
-	own, others := newTally(), newTally()
-	for _, group := range rows(t, dir, "mcp") {
-		c := own
-		switch {
-		case !workspaceDialect(group):
-			own.foreign += len(group)
-			continue
-		case path.Base(group[0].file) != ".mcp.json":
-			c = others
-		}
-		got := scan(t, dir, group[0].file, ".mcp.json")
-		for _, r := range group {
-			c.count(r, server(r, got))
-		}
-	}
-	own.report(t, "servers of .mcp.json", map[string]int{"ok": 423, "error": 32})
-	others.report(t, "servers of other files with mcpServers", map[string]int{"ok": 816, "error": 28, "policy": 3})
-}
-
-// server compares one server, or the file as a whole, with its row.
-func server(r row, got declare.Result) error {
-	if r.expect == "file" {
-		broken := slices.ContainsFunc(got.Problems, func(p capability.Problem) bool { return p.Code == "mcp_syntax" || p.Code == "file_empty" })
-		if (r.verdict == "error") != broken && r.verdict != "policy" {
-			return fmt.Errorf("problems %v", got.Problems)
-		}
-		return nil
-	}
-	name := strings.TrimPrefix(r.expect, "mcp:")
-	i := slices.IndexFunc(got.Declarations, func(d capability.Declaration) bool { return d.ID.Name == name })
-	failed := slices.ContainsFunc(errorsOf(got), func(p capability.Problem) bool { return strings.Contains(p.Message, name) })
-	switch {
-	case r.verdict == "error" && (i >= 0 || !failed):
-		return fmt.Errorf("declared %t, reported %t", i >= 0, failed)
-	case r.verdict == "error" || r.verdict == "policy" && (i >= 0 || failed):
-		return nil
-	case r.reason == "switched off":
-		if i >= 0 || failed {
-			return fmt.Errorf("declared %t, reported %t", i >= 0, failed)
-		}
-		return nil
-	case i < 0:
-		return fmt.Errorf("not declared: %v", got.Problems)
-	}
-	s := got.Declarations[i].Config.(*capability.Server)
-	keys := func(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-	switch d := r.detail; {
-	case d.Transport != string(s.Transport) && d.Transport != "http?":
-		return fmt.Errorf("transport %s", s.Transport)
-	case d.Command != s.Command || d.URL != s.URL || !slices.Equal(d.args(), s.Args):
-		return fmt.Errorf("command %q, args %q, url %q", s.Command, s.Args, s.URL)
-	case !slices.Equal(d.Env, keys(s.Env)) || !slices.Equal(d.Headers, keys(s.Headers)):
-		return fmt.Errorf("env %v, headers %v", keys(s.Env), keys(s.Headers))
-	}
-	return nil
 }
