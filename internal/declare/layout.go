@@ -3,6 +3,8 @@ package declare
 import (
 	"path"
 	"slices"
+
+	"github.com/vak-actors/vak-actors/capability"
 )
 
 // Layout says which files and folders of a root are read, each list in order of precedence. Nothing else is opened.
@@ -31,6 +33,8 @@ const (
 	FormatVAK   Format = "vak.toml" // all that this program's own file declares
 	FormatLayer Format = "layer"    // the same file as a layer below it: servers, hooks, and what narrows
 	FormatMCP   Format = "mcp"      // MCP servers, as the program reads them that the path belongs to
+	FormatHooks Format = "hooks"    // hooks, likewise
+	FormatRules Format = "rules"    // permissions of Claude Code
 )
 
 // readers has one row a format. A reader returns what the file declares and what is wrong with it; a product that is
@@ -39,6 +43,8 @@ var readers = map[Format]func(file string, text []byte) *product{
 	FormatVAK:   readConfig,
 	FormatLayer: readLayer,
 	FormatMCP:   readMCP,
+	FormatHooks: readHooks,
+	FormatRules: readRules,
 }
 
 const configFile = "vak.toml"
@@ -50,10 +56,14 @@ func WorkspaceLayout() Layout {
 			{configFile, []Format{FormatVAK}},
 			{".vak/config.toml", []Format{FormatLayer}},
 			{".mcp.json", []Format{FormatMCP}},
+			{".claude/settings.json", []Format{FormatHooks, FormatRules}},
+			{".claude/settings.local.json", []Format{FormatHooks, FormatRules}},
+			{".cursor/hooks.json", []Format{FormatHooks}},
+			{".codex/hooks.json", []Format{FormatHooks}},
 			{".cursor/mcp.json", []Format{FormatMCP}},
 			{".vscode/mcp.json", []Format{FormatMCP}},
-			{".codex/config.toml", []Format{FormatMCP}},
-			{".gemini/settings.json", []Format{FormatMCP}},
+			{".codex/config.toml", []Format{FormatMCP, FormatHooks}},
+			{".gemini/settings.json", []Format{FormatMCP, FormatHooks}},
 		},
 		Skills: []string{
 			"skills", ".agents/skills", ".claude/skills", ".cursor/skills", ".github/skills", ".codex/skills", ".gemini/skills",
@@ -70,11 +80,14 @@ func HomeLayout() Layout {
 // read parses a file in each of its formats. What several of them say of it is said once.
 func (f File) read(name string, text []byte) *product {
 	all := &product{}
+	said := map[capability.Problem]bool{}
 	for _, format := range f.Formats {
 		p := readers[format](name, text)
 		all.declarations = append(all.declarations, p.declarations...)
+		all.permissions = append(all.permissions, p.permissions...)
 		for _, problem := range p.problems {
-			if !slices.Contains(all.problems, problem) {
+			if !said[problem] {
+				said[problem] = true
 				all.problems = append(all.problems, problem)
 			}
 		}

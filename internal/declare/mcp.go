@@ -178,10 +178,12 @@ func (r *mcpReader) parse(raw []byte) (value, bool) {
 // same, otherwise with an error.
 func (r *mcpReader) members(v value, of string) []member {
 	all := make([]member, 0, len(v.members))
+	at := make(map[string]int, len(v.members))
 	for _, m := range v.members {
-		i := slices.IndexFunc(all, func(a member) bool { return a.name == m.name })
+		i, twice := at[m.name]
 		switch {
-		case i < 0:
+		case !twice:
+			at[m.name] = len(all)
 			all = append(all, m)
 		case all[i].value.equal(m.value):
 			r.warn("mcp_duplicate_same", m.line, fmt.Sprintf("%s is written twice %s, alike", quoted(m.name), of), "remove one of the two")

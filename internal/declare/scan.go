@@ -92,6 +92,7 @@ func (o *Options) stamp(p *product) {
 		d := &p.declarations[i]
 		d.Origin = o.Origin
 		d.ID.Name = o.Layout.Prefix + d.ID.Name
+		file := d.Source
 		d.Source = o.Prefix + d.Source
 		var plugin capability.Folder
 		if o.Origin.Kind == capability.OriginPlugin {
@@ -106,6 +107,7 @@ func (o *Options) stamp(p *product) {
 		case *capability.Command:
 			c.Root = plugin
 		case *capability.Hook:
+			c.Position += o.position(file)
 			c.Root = plugin
 		}
 	}
@@ -119,6 +121,13 @@ func (o *Options) stamp(p *product) {
 			id.Name = o.Layout.Prefix + id.Name
 		}
 	}
+}
+
+// position puts the hooks of a file behind those of files and roots that come first.
+func (o *Options) position(file string) int {
+	const aRoot, aFile = 1 << 20, 1 << 10 // more than a root has files, and a file has hooks
+	i := slices.IndexFunc(o.Layout.Files, func(f File) bool { return f.Path == file })
+	return int(o.Origin.Kind-capability.OriginWorkspace)*aRoot + max(i, 0)*aFile
 }
 
 // Scan reads the workspace. now is the present time, to be compared with the times of files. The error is a

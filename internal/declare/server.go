@@ -12,6 +12,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // workspace is the origin of everything this package declares.
@@ -70,7 +71,7 @@ func readConfig(file string, text []byte) *product {
 // readLayer reads a file of the form of vak.toml that lies below it.
 func readLayer(file string, text []byte) *product {
 	c, problems := config.ParseLayer(file, text)
-	p := &product{problems: problems, layer: &c, broken: c.Unreadable}
+	p := &product{problems: problems, layer: &c, permissions: []policy.PermissionRules{c.Permissions}, broken: c.Unreadable}
 	p.declare(file, c)
 	return p
 }
@@ -80,8 +81,10 @@ func (p *product) declare(file string, c config.Config) {
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
 		p.server(name, c.MCP[name], file)
 	}
-	for _, h := range c.EnabledHooks() {
-		p.declarations = append(p.declarations, hookDeclaration(h, file))
+	for i, h := range c.EnabledHooks() {
+		d := hookDeclaration(h, file)
+		d.Config.(*capability.Hook).Position = i
+		p.declarations = append(p.declarations, d)
 	}
 }
 

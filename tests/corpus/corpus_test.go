@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ type row struct {
 	file, expect, verdict, reason, strict string
 
 	detail detail
+	raw    []byte // of detail, for kinds that read more of it
 }
 
 type detail struct {
@@ -79,7 +79,8 @@ func rows(t testing.TB, dir, kind string) [][]row {
 			r.strict = cells[4]
 		}
 		if len(cells) > 5 && cells[5] != "" {
-			if err := json.Unmarshal([]byte(cells[5]), &r.detail); err != nil {
+			r.raw = []byte(cells[5])
+			if err := json.Unmarshal(r.raw, &r.detail); err != nil && kind != "hooks" && kind != "plugins" {
 				t.Fatalf("%s: %v", cells[0], err)
 			}
 		}
@@ -122,7 +123,6 @@ func sha(text string) string {
 // tally counts rows by verdict, and says which differ.
 type tally struct {
 	matched, rows map[string]int
-	foreign       int // rows of dialects that a workspace does not hold
 	differ        []string
 }
 
