@@ -76,15 +76,15 @@ func (r *reporter) readMetadata(front []byte) (metadata, bool) {
 // restrictingText matches whatever may be the name of a key that restricts, wherever it stands.
 var restrictingText = regexp.MustCompile(`(?i)allowed[-_ ]?tools|disable[-_ ]?(?:model|agent)[-_ ]?invocation|user[-_ ]?invo[ck]able|hide[-_ ]?from[-_ ]?slash|\btools\b`)
 
-// lineEnds are those of YAML that are no end of a line elsewhere.
-var lineEnds = strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+// lineBreaks are those of YAML that are no end of a line elsewhere.
+var lineBreaks = strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // restrictions are the lines of a metadata text that may restrict, each with those that go on with it. It reads line by
 // line, so that it finds them in a text that is no YAML, too.
 func restrictions(front []byte) []string {
 	var all []string
 	in := false
-	for line := range strings.Lines(lineEnds.Replace(string(front[:min(len(front), maxFrontmatter)]))) {
+	for line := range strings.Lines(lineBreaks.Replace(string(front[:min(len(front), maxFrontmatter)]))) {
 		line = strings.TrimRight(line, " \t\r\n")
 		switch {
 		case restrictingText.MatchString(line):

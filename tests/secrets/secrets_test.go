@@ -38,7 +38,7 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 	server("elsewhere", "command = \"sh\"\ncwd = \"/nowhere/${FILE_TOKEN}\"")
 	server("unresolved", "command = \"sh\"\nenv = { API_TOKEN = \"${FILE_TOKEN}${SET_NOWHERE}\" }")
 	server("refuses", "url = \"http://127.0.0.1:1/mcp?key=${URL_TOKEN}\"")
-	server("unreadable", "url = \"http://user:${URL_PASSWORD}@[::1:x/mcp\"")
+	vak.WriteString("[mcp.servers.unreadable]\nurl = \"http://user:${URL_PASSWORD}@[::1:x/mcp\"\n") // is left out
 	for _, path := range remotes {
 		server("remote-"+path, "url = \"%s/%s?key=${URL_TOKEN}&literal_token=%s\"\nheaders = { Authorization = \"Bearer ${HEADER_TOKEN}\", X-Api-Key = %q }",
 			url, path, w.canary("a literal of an url"), w.canary("a literal of a header"))
