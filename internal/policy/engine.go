@@ -281,8 +281,11 @@ func (d Decision) Refusal(req Request) *vakerr.Error {
 	case Allow:
 		return nil
 	case Ask:
-		return vakerr.New(vakerr.ApprovalRequired, "%s needs an approval and no approver can answer: %s", req.Rule(), d.Reason).
-			WithRemedy("to allow it without asking, add %q to allow in [permissions]", req.Rule())
+		asks := vakerr.New(vakerr.ApprovalRequired, "%s needs an approval and no approver can answer: %s", req.Rule(), d.Reason)
+		if req.Kind == SubjectCommand && !clearCommand(req.Subject) {
+			return asks.WithRemedy("write it as commands that say what they run: no rule allows substitutions, here-documents or several lines")
+		}
+		return asks.WithRemedy("to allow it without asking, add %q to allow in [permissions]", req.Rule())
 	case Deny:
 	}
 	denied := vakerr.New(vakerr.PermissionDenied, "%s is denied: %s", req.Rule(), d.Reason)

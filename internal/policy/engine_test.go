@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -209,11 +210,21 @@ func FuzzRule(f *testing.F) {
 	})
 }
 
+// 200 rules, none of which is about most calls.
 func BenchmarkDecide(b *testing.B) {
-	rules := PermissionRules{Deny: []string{"rm*", "write(.git/**)"}, Ask: []string{"bash"}, Allow: []string{"mcp(github/*)", "mcp(git/*)", "fetch"}}
+	var rules PermissionRules
+	for i := range 50 {
+		rules.Deny = append(rules.Deny, fmt.Sprintf("write(secret%d/**)", i), fmt.Sprintf("mcp__server%d__drop*", i))
+		rules.Ask = append(rules.Ask, fmt.Sprintf("bash(deploy%d *)", i))
+		rules.Allow = append(rules.Allow, fmt.Sprintf("mcp(server%d/get_*)", i))
+	}
 	e := engine(b, rules)
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Decide(remote)
+	for name, req := range map[string]Request{"path": writing, "server": remote, "command": shell} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Decide(req)
+			}
+		})
 	}
 }

@@ -25,9 +25,36 @@ func compileGlob(pattern string) (glob, error) {
 	return glob(g), nil
 }
 
+const globMeta = `*?[{\`
+
+// match compares the fixed beginning first: most patterns are about other names.
 func (g glob) match(text string) bool {
+	fixed := string(g)
+	meta := strings.IndexAny(fixed, globMeta)
+	if meta >= 0 {
+		fixed = fixed[:meta]
+	}
+	if !beginsAs(text, fixed) {
+		return false
+	}
+	if meta < 0 {
+		return len(text) == len(fixed)
+	}
 	ok, err := doublestar.Match(string(g), strings.ReplaceAll(text, "/", slashStandIn))
 	return ok && err == nil
+}
+
+// beginsAs reports whether text begins with fixed, in which every / has its stand-in.
+func beginsAs(text, fixed string) bool {
+	if len(text) < len(fixed) {
+		return false
+	}
+	for i := range len(fixed) {
+		if text[i] != fixed[i] && (text[i] != '/' || fixed[i] != slashStandIn[0]) {
+			return false
+		}
+	}
+	return true
 }
 
 // universal reports whether g certainly matches every text.

@@ -131,7 +131,7 @@ func (e *Engine) learnable(req Request) bool {
 // agent could lift its own limits.
 func (e *Engine) learnableCommand(line string) bool {
 	c := readShell(line)
-	return !c.opaque && !c.unreadable && len(c.parts) > 0 && !slices.ContainsFunc(c.writes, e.guards)
+	return c.clear() && !slices.ContainsFunc(c.writes, func(file string) bool { return e.guards(e.host.file(file)) })
 }
 
 // guardedText reports whether a guarded file is a text that a model reads, as skills and commands of .claude are.

@@ -17,10 +17,12 @@ const maxNested = 4
 // shellCommand is what a command line would run, as far as its text tells.
 type shellCommand struct {
 	parts      []shellPart // every simple command, those of substitutions and loops included
-	reads      []string    // files that redirections read
+	reads      []string    // files that redirections read; one that begins with ~/ lies in the home folder
 	writes     []string    // files that redirections write
 	opaque     bool        // it may run what its text does not name, so no pattern may allow it
+	hidden     bool        // and no deny or ask rule can tell what that is: a program, or a file, that turns out when it runs
 	unreadable bool        // it is no shell command, or too long to be parsed
+	moves      bool        // it changes the folder that later relative paths mean
 }
 
 // shellPart is one simple command. What is quoted without need is written without quotes, so that a rule meets r"m" as rm.
@@ -33,10 +35,32 @@ type shellPart struct {
 func readShell(text string) shellCommand {
 	var c shellCommand
 	c.read(text, maxNested)
+	relative := func(file string) bool { return !path.IsAbs(file) && !strings.HasPrefix(file, "~/") }
+	if c.moves && (slices.ContainsFunc(c.reads, relative) || slices.ContainsFunc(c.writes, relative)) {
+		c.hide()
+	}
 	return c
 }
 
+// clear reports whether the text of the command says all that it runs.
+func (c *shellCommand) clear() bool { return !c.opaque && !c.unreadable && len(c.parts) > 0 }
+
+// clearCommand is clear for a text.
+func clearCommand(text string) bool {
+	c := readShell(text)
+	return c.clear()
+}
+
+// hide notes that something turns out only when the command runs.
+func (c *shellCommand) hide() { c.opaque, c.hidden = true, true }
+
+// opaqueSigns mark a line as opaque wherever they stand, quoted or not: some programs run what their arguments quote.
+var opaqueSigns = []string{"\n", "\r", "`", "$(", "<(", ">("}
+
 func (c *shellCommand) read(text string, nested int) {
+	for _, sign := range opaqueSigns {
+		c.opaque = c.opaque || strings.Contains(text, sign)
+	}
 	if len(text) > maxCommand || nested == 0 {
 		c.guess(text)
 		return
@@ -46,9 +70,6 @@ func (c *shellCommand) read(text string, nested int) {
 		c.guess(text)
 		return
 	}
-	if strings.ContainsAny(text, "\n\r") {
-		c.opaque = true
-	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -57,11 +78,23 @@ func (c *shellCommand) read(text string, nested int) {
 			c.opaque = true
 		case *syntax.FuncDecl, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.CoprocClause:
 			c.opaque = true
+		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.TestClause: // they evaluate what variables hold
+			c.opaque = true
+		case *syntax.ParamExp:
+			c.opaque = c.opaque || !plainParameter(n)
+		case *syntax.SglQuoted:
+			c.opaque = c.opaque || n.Dollar // its escapes may spell one of the signs above
 		case *syntax.Redirect:
 			c.redirect(n)
 		}
 		return true
 	})
+}
+
+// plainParameter reports whether the shell puts the value of a variable in the place of p and does nothing else: other
+// forms assign, or take the value for a command.
+func plainParameter(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
 // maxGuesses bounds the places at which a command may begin in a text that cannot be parsed.
@@ -88,43 +121,59 @@ func (c *shellCommand) call(n *syntax.CallExpr, nested int) {
 		}
 		return
 	}
-	words := make([]string, len(n.Args))
-	for i, w := range n.Args {
-		var plain bool
-		if words[i], plain = wordText(w); !plain && i == 0 {
-			c.opaque = true // which program it is turns out only when it runs
-		}
+	words, ok := shellWords(n.Args)
+	if !ok || len(words) == 0 {
+		c.hide()
+		return
 	}
 	part := shellPart{}
-	var assigned []string
-	safe := true
-	for _, a := range n.Assigns {
-		value := ""
-		if a.Value != nil {
-			value, _ = wordText(a.Value)
-		}
-		if a.Name == nil {
-			continue
-		}
-		assigned = append(assigned, a.Name.Value+"="+value)
-		safe = safe && slices.Contains(harmlessVariables, a.Name.Value)
-	}
+	texts := textsOf(words)
+	assigned, harmless := assignments(n.Assigns)
 	if len(assigned) > 0 {
-		part.see(append(assigned, words...))
+		part.see(append(assigned, texts...))
 	}
-	if rest, ok := unwrapped(words, allowedWrapper); ok && safe {
+	rest, ok := unwrapped(texts, forAllow)
+	known := ok && !slices.ContainsFunc(words[:len(words)-len(rest)+1], func(w shellWord) bool { return !w.plain })
+	if known && harmless {
 		part.allowed = strings.Join(rest, " ")
 	}
-	for rest := words; len(rest) > 0; {
+	for rest = texts; len(rest) > 0; {
+		if !words[len(words)-len(rest)].plain {
+			c.hide() // which program it is turns out only when it runs
+		}
 		part.see(rest)
-		next, wraps := unwrapOnce(rest, anyWrapper)
+		c.inner(&part, rest, nested)
+		next, wraps := unwrapOnce(rest, forDeny)
 		if !wraps {
-			c.inner(rest, nested)
 			break
 		}
 		rest = next
 	}
 	c.parts = append(c.parts, part)
+}
+
+// assignments are those before a command, as written. They are harmless where they change neither which program runs nor
+// what it loads.
+func assignments(all []*syntax.Assign) (texts []string, harmless bool) {
+	harmless = true
+	for _, a := range all {
+		if a.Name == nil {
+			continue
+		}
+		value := ""
+		if a.Value != nil {
+			value = wordOf(a.Value).text
+		}
+		texts = append(texts, a.Name.Value+"="+value)
+		harmless = harmless && slices.Contains(harmlessVariables, a.Name.Value)
+	}
+	return texts, harmless
+}
+
+// harmlessVariables may be set before a command without changing which program runs or what it loads.
+var harmlessVariables = []string{
+	"LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "DEBUG",
+	"RUST_BACKTRACE", "RUST_LOG", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "CGO_ENABLED", "GOOS", "GOARCH",
 }
 
 // see notes a spelling: with the program as written, and by its bare name.
@@ -135,25 +184,6 @@ func (p *shellPart) see(words []string) {
 	}
 }
 
-// inner looks into commands that are handed to a shell as text.
-func (c *shellCommand) inner(words []string, nested int) {
-	switch path.Base(words[0]) {
-	case "eval":
-		c.opaque = true
-		c.read(strings.Join(words[1:], " "), nested-1)
-	case "source", ".", "alias", "trap", "hash", "enable", "shopt":
-		c.opaque = true
-	case "sh", "bash", "dash", "zsh", "ksh":
-		for i, w := range words[1:] {
-			if strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "c") && i+2 < len(words) {
-				c.opaque = true
-				c.read(words[i+2], nested-1)
-				return
-			}
-		}
-	}
-}
-
 func (c *shellCommand) redirect(n *syntax.Redirect) {
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -161,81 +191,19 @@ func (c *shellCommand) redirect(n *syntax.Redirect) {
 		return
 	case syntax.WordHdoc:
 		return
-	case syntax.DplIn, syntax.DplOut:
-		if text, plain := wordText(n.Word); plain && strings.Trim(text, "0123456789-") == "" {
-			return // another of its own streams
-		}
-	case syntax.RdrIn:
-		if text, plain := wordText(n.Word); plain {
-			c.reads = append(c.reads, text)
-			return
-		}
-	default:
-		if text, plain := wordText(n.Word); plain {
-			if !slices.Contains(streamDevices, text) {
-				c.writes = append(c.writes, text)
-			}
-			return
-		}
+	default: // the word is a file, or another of its own streams
 	}
-	c.opaque = true // it reads or writes a file whose name is not known
+	w := wordOf(n.Word)
+	stream := n.Op == syntax.DplIn || n.Op == syntax.DplOut
+	switch {
+	case !w.plain || strings.HasPrefix(w.text, "~") && !strings.HasPrefix(w.text, "~/"):
+		c.hide()
+	case stream && strings.Trim(w.text, "0123456789-") == "", slices.Contains(streamDevices, w.text):
+	case n.Op == syntax.RdrIn || n.Op == syntax.DplIn:
+		c.reads = append(c.reads, w.text)
+	default:
+		c.writes = append(c.writes, w.text)
+	}
 }
 
 var streamDevices = []string{"/dev/null", "/dev/stdout", "/dev/stderr"}
-
-// harmlessVariables may be set before a command without changing which program runs or what it loads.
-var harmlessVariables = []string{
-	"LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "DEBUG",
-	"RUST_BACKTRACE", "RUST_LOG", "NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "CGO_ENABLED", "GOOS", "GOARCH",
-}
-
-// wordText is a word without the quotes it does not need. plain is false when the shell would put something else in its
-// place: a variable, the output of a command, a glob in a brace.
-func wordText(w *syntax.Word) (text string, plain bool) {
-	if w == nil {
-		return "", true
-	}
-	var b strings.Builder
-	plain = true
-	for _, p := range w.Parts {
-		plain = partText(&b, p) && plain
-	}
-	return b.String(), plain
-}
-
-func partText(b *strings.Builder, p syntax.WordPart) bool {
-	switch p := p.(type) {
-	case *syntax.Lit:
-		b.WriteString(unescape(p.Value))
-		return true
-	case *syntax.SglQuoted:
-		b.WriteString(p.Value)
-		return !p.Dollar
-	case *syntax.DblQuoted:
-		plain := true
-		for _, inner := range p.Parts {
-			plain = partText(b, inner) && plain
-		}
-		return plain
-	}
-	_ = syntax.NewPrinter().Print(b, p) // as written, so that a rule can name it
-	return false
-}
-
-// unescape takes the backslashes from a literal: \rm runs rm.
-func unescape(lit string) string {
-	if !strings.Contains(lit, `\`) {
-		return lit
-	}
-	var b strings.Builder
-	for i := 0; i < len(lit); i++ {
-		if lit[i] == '\\' && i+1 < len(lit) {
-			i++
-			if lit[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(lit[i])
-	}
-	return b.String()
-}
