@@ -3,10 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // claudeTool says which calls a tool name of Claude Code means here: those of a kind and an access, whatever the tool is
@@ -119,7 +116,7 @@ func (c claudeCompiler) specifier(effect Effect, name string, known claudeTool, 
 		if strings.EqualFold(name, "Write") && effect == Allow {
 			return nil, fmt.Errorf("%q is never consulted by the program it was written for, and grants nothing: write Edit(%s)", text, specifier)
 		}
-		return c.paths(text, specifier)
+		return c.paths(effect, text, specifier)
 	case known.kind == SubjectURL:
 		host, ok := strings.CutPrefix(specifier, "domain:")
 		if !ok || host == "" {
@@ -127,7 +124,7 @@ func (c claudeCompiler) specifier(effect Effect, name string, known claudeTool, 
 		}
 		return domainGlob(strings.ToLower(host)), nil
 	case known.kind == SubjectName:
-		return globMatcher(skillPattern(specifier)), nil
+		return subjectGlob{text: textGlob(skillPattern(specifier))}, nil
 	case strings.Contains(specifier, ":"):
 		return parseParameter(effect, text, specifier)
 	}
@@ -149,55 +146,32 @@ func claudeCommand(text, specifier string) (matcher, error) {
 
 // paths reads a gitignore pattern: //x from the root of the file system, ~/x in the home folder, /x and ./x from the
 // workspace, and a name without a slash at any depth. What lies below a folder that matches is meant, too.
-func (c claudeCompiler) paths(text, specifier string) (matcher, error) {
-	m := pathGlobs{folder: c.host.Workspace}
-	pattern := specifier
+func (c claudeCompiler) paths(effect Effect, text, pattern string) (matcher, error) {
 	switch {
 	case strings.HasPrefix(pattern, "//"):
-		pattern, m.absolute = pattern[1:], true
-	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
-		if c.host.Home == "" {
-			return nil, fmt.Errorf("%q: the home folder is not known", text)
-		}
-		pattern, m.absolute = c.host.Home+pattern[1:], true
-	case strings.HasPrefix(pattern, "/"):
 		pattern = pattern[1:]
-	case strings.HasPrefix(pattern, "./"):
-		pattern = pattern[2:]
+	case pattern == "~", pattern == ".", pattern == "..":
+	case strings.HasPrefix(pattern, "/"):
+		pattern = "." + pattern
 	case !strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
 		pattern = "**/" + pattern
 	}
-	below := strings.HasSuffix(pattern, "/")
-	pattern = strings.TrimSuffix(pattern, "/")
-	if pattern == "" || pattern == "." {
-		pattern = "**"
-	}
-	if strings.HasPrefix(pattern, "../") { // outside of the workspace
-		if c.host.Workspace == "" {
-			return nil, fmt.Errorf("%q: the folder it is relative to is not known", text)
-		}
-		pattern, m.absolute = path.Join(c.host.Workspace, pattern), true
-	}
 	pattern = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(pattern) // no alternatives in gitignore
-	if !doublestar.ValidatePattern(pattern) {
-		return nil, fmt.Errorf("%q holds no valid pattern: check its brackets", text)
+	m, err := c.host.paths(effect, text, pattern)
+	if err != nil {
+		return nil, err
 	}
-	m.patterns = []string{pattern + "/**"}
-	if !below {
-		m.patterns = append(m.patterns, pattern)
-	}
+	m.patterns = append(m.patterns, m.patterns[0]+"/**")
 	return m, nil
 }
 
 // claudeMode reads a defaultMode. Only those that restrict, or that equal a mode of this program, are taken.
 func claudeMode(text string) (mode string, err error) {
 	switch text {
-	case "", "default", "auto":
+	case "", "default", "auto", "acceptEdits": // the mode of this program where none is written takes edits, too
 		return "", nil
 	case "plan":
 		return ReadOnly.String(), nil
-	case "acceptEdits":
-		return WorkspaceWrite.String(), nil
 	case "dontAsk":
 		return "", fmt.Errorf("the mode dontAsk is not taken over: what asks is refused where nobody can answer")
 	case "bypassPermissions":

@@ -78,7 +78,7 @@ func (r Request) about(subject string) Request {
 // allowsCommand finds the allow rules that cover a command; the rule is the one for its last part. An opaque line, or one
 // that cannot be read, is covered by a rule about the whole tool only.
 func (e *Engine) allowsCommand(names []string, req Request, c shellCommand) (last rule, allowed bool) {
-	clear := c.clear()
+	whole := c.clear()
 	find := func(matches func(rule) bool) bool {
 		i := slices.IndexFunc(e.rules, func(r rule) bool { return r.effect == Allow && r.matchesTool(names) && matches(r) })
 		if i >= 0 {
@@ -86,10 +86,10 @@ func (e *Engine) allowsCommand(names []string, req Request, c shellCommand) (las
 		}
 		return i >= 0
 	}
-	if find(func(r rule) bool { return r.meant(req) && (r.subject == nil || clear && r.exactly(req.Subject)) }) {
+	if find(func(r rule) bool { return r.meant(req) && (r.subject == nil || whole && r.exactly(req.Subject)) }) {
 		return last, true
 	}
-	if !clear {
+	if !whole {
 		return rule{}, false
 	}
 	for _, p := range c.parts {

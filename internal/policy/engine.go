@@ -102,7 +102,11 @@ func (c *engineCompiler) report(severity capability.Severity, code string, l Per
 
 func (c *engineCompiler) layer(l PermissionRules) {
 	c.mode(l)
-	withheld := 0
+	if len(l.Folders) > 0 {
+		c.report(capability.SeverityWarning, "permissions_unsupported", l, l.Lines.Folders,
+			"additionalDirectories are not taken over: the tools here work in the workspace", "remove them, or open the folder as a workspace of its own")
+	}
+	withheld, first := 0, 0 // allow rules of an untrusted layer, and the line of the first
 	for _, effect := range []Effect{Deny, Ask, Allow} {
 		texts, lines := l.list(effect)
 		for i, text := range texts {
@@ -117,7 +121,9 @@ func (c *engineCompiler) layer(l PermissionRules) {
 			case err != nil:
 				c.unreadable(l, r.effect, i, line, err)
 			case r.effect == Allow && l.Untrusted:
-				withheld++
+				if withheld++; first == 0 {
+					first = line
+				}
 			default:
 				if r.at = l.Source; r.at != "" && line > 0 {
 					r.at = fmt.Sprintf("%s:%d", l.Source, line)
@@ -127,9 +133,16 @@ func (c *engineCompiler) layer(l PermissionRules) {
 		}
 	}
 	if withheld > 0 {
-		c.report(capability.SeverityWarning, "permissions_untrusted", l, 0,
-			fmt.Sprintf("%d allow rules grant nothing: nobody has trusted this workspace", withheld), trustHint)
+		c.report(capability.SeverityWarning, "permissions_untrusted", l, first,
+			untrustedText(withheld), trustHint)
 	}
+}
+
+func untrustedText(rules int) string {
+	if rules == 1 {
+		return "an allow rule grants nothing: nobody has trusted this workspace"
+	}
+	return fmt.Sprintf("%d allow rules grant nothing: nobody has trusted this workspace", rules)
 }
 
 const trustHint = "read them; if they are right: vak-actors trust"
@@ -138,7 +151,7 @@ func (c *engineCompiler) parse(dialect capability.Dialect, effect Effect, text s
 	if dialect == capability.DialectClaude {
 		return claudeCompiler{c.engine.host}.rule(effect, text)
 	}
-	return parseRule(effect, text)
+	return parseRule(c.engine.host, effect, text)
 }
 
 // unreadable reports an entry. One that was meant to deny shuts the engine.

@@ -25,6 +25,9 @@ func compileGlob(pattern string) (glob, error) {
 	return glob(g), nil
 }
 
+// textGlob is compileGlob for a pattern that is known to be valid.
+func textGlob(pattern string) glob { return glob(strings.ReplaceAll(pattern, "/", slashStandIn)) }
+
 const globMeta = `*?[{\`
 
 // match compares the fixed beginning first: most patterns are about other names.

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 var ruleForm = regexp.MustCompile(`(?s)^([^()\s]+)(?:\((.+)\))?$`)
 
 // parseRule reads `[+?-]Tool`, `[+?-]Tool(glob)` or `[?-]Tool(parameter:glob)` from the list of that effect. A prefix may be
 // stricter than its list and then counts; one that is looser is an error.
-func parseRule(list Effect, text string) (rule, error) {
+func parseRule(host Host, list Effect, text string) (rule, error) {
 	r := rule{effect: list, text: strings.TrimSpace(text)}
 	if r.text == "" {
 		return r, fmt.Errorf("an empty rule says nothing")
@@ -42,12 +40,14 @@ func parseRule(list Effect, text string) (rule, error) {
 	case namesServerTool(parts[1]):
 		r.subject, err = parseParameter(r.effect, text, pattern)
 		return r, err
-	case !doublestar.ValidatePattern(pattern):
-		return r, fmt.Errorf("%q holds no valid pattern: check its brackets and braces", text)
 	}
-	r.subject = globMatcher(pattern)
+	subject := subjectGlob{text: textGlob(pattern)}
+	if subject.paths, err = host.paths(r.effect, r.text, pattern); err != nil {
+		return r, err
+	}
+	r.subject = subject
 	if namesShell(parts[1]) {
-		r.subject = commandOrGlob{commandGlob{pattern: shellPrefix(pattern)}, globMatcher(pattern)}
+		r.subject = commandOrGlob{commandGlob{pattern: shellPrefix(pattern)}, subject}
 	}
 	return r, nil
 }
@@ -55,7 +55,7 @@ func parseRule(list Effect, text string) (rule, error) {
 // commandOrGlob is a rule for a tool by name, of which only a call says whether it takes a command.
 type commandOrGlob struct {
 	command commandGlob
-	other   globMatcher
+	other   subjectGlob
 }
 
 func (m commandOrGlob) matches(req Request) bool {
@@ -85,7 +85,7 @@ func parseParameter(effect Effect, text, pattern string) (matcher, error) {
 	if effect == Allow {
 		return nil, fmt.Errorf("%q would allow by a parameter, and the tool may take the same thing under another name: leave (…) out", text)
 	}
-	n, err := compileGlob(name)
+	n, err := compileGlob(strings.ToLower(name))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{all: true}, nil
 	}
 	// As a deny rule, so that it also matches compound shell commands.
-	r, err := parseRule(Deny, text)
+	r, err := parseRule(Host{}, Deny, text)
 	return Pattern{rule: r}, err
 }
 

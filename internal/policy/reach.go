@@ -186,11 +186,11 @@ func (r rule) coversServer(req Request) (whole, some bool) {
 		return false, false
 	}
 	if r.subject != nil {
-		pattern, isGlob := r.subject.(globMatcher)
+		pattern, isGlob := r.subject.(subjectGlob)
 		if !isGlob || !r.tool.match(BrokerTool) {
 			return false, false
 		}
-		a, err := compileAddress(string(pattern))
+		a, err := compileAddress(strings.ReplaceAll(string(pattern.text), slashStandIn, "/"))
 		if err != nil || !a.server.match(req.Server) {
 			return false, false
 		}

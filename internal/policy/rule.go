@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Effect is what the permission engine says of a call. The zero value is Deny.
@@ -127,22 +125,20 @@ func (r rule) says() Decision {
 	return Decision{r.effect, r.text, fmt.Sprintf("the rule %s%s says %s", r.text, where, r.effect)}
 }
 
-// globMatcher matches paths by path segments and everything else as one text.
-type globMatcher string
-
-func (g globMatcher) matches(req Request) bool {
-	switch {
-	case req.Server != "":
-		return asText(string(g), req.Server+"/"+req.ServerTool)
-	case req.Kind == SubjectPath:
-		ok, err := doublestar.Match(string(g), path.Clean(req.Subject))
-		return ok && err == nil
-	}
-	return req.Subject != "" && asText(string(g), req.Subject)
+// subjectGlob matches paths by path segments and everything else as one text.
+type subjectGlob struct {
+	text  glob
+	paths pathGlobs
 }
 
-func asText(pattern, text string) bool {
-	return glob(strings.ReplaceAll(pattern, "/", slashStandIn)).match(text)
+func (g subjectGlob) matches(req Request) bool {
+	switch {
+	case req.Server != "":
+		return g.text.match(req.Server + "/" + req.ServerTool)
+	case req.Kind == SubjectPath:
+		return g.paths.matches(req)
+	}
+	return req.Subject != "" && g.text.match(req.Subject)
 }
 
 // commandGlob matches a simple command. "git *" means git with any arguments and none, "git*" what begins so.
@@ -163,7 +159,7 @@ func (g commandGlob) matches(req Request) bool {
 
 func (g commandGlob) one(pattern, text string) bool {
 	if !g.star {
-		return asText(pattern, text)
+		return textGlob(pattern).match(text)
 	}
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -189,33 +185,6 @@ func (g commandGlob) literal() bool {
 		return !strings.Contains(g.pattern, "*")
 	}
 	return !strings.ContainsAny(g.pattern, `*?[{\`)
-}
-
-// pathGlobs match a path when one of them does: relative to the workspace, or absolute where absolute is set.
-type pathGlobs struct {
-	patterns []string
-	absolute bool
-	folder   string // the workspace, to make a subject absolute
-}
-
-func (g pathGlobs) matches(req Request) bool {
-	if req.Kind != SubjectPath || req.Subject == "" {
-		return false
-	}
-	subject := path.Clean(req.Subject)
-	switch {
-	case g.absolute && !path.IsAbs(subject):
-		if g.folder == "" {
-			return false
-		}
-		subject = path.Join(g.folder, subject)
-	case !g.absolute && path.IsAbs(subject):
-		return false
-	}
-	return slices.ContainsFunc(g.patterns, func(p string) bool {
-		ok, err := doublestar.Match(p, subject)
-		return ok && err == nil
-	})
 }
 
 // domainGlob matches the host of a URL; a leading *. stands for any host below it.
@@ -246,7 +215,7 @@ func (p parameter) matches(req Request) bool {
 		return req.Arguments != "" // a guard that cannot read what it guards
 	}
 	for name, value := range object {
-		if p.name.match(name) && p.holds(value, maxParameterDepth) {
+		if p.name.match(strings.ToLower(name)) && p.holds(value, maxParameterDepth) {
 			return true
 		}
 	}
@@ -255,14 +224,16 @@ func (p parameter) matches(req Request) bool {
 
 const maxParameterDepth = 8
 
-// holds looks for the value in lists and objects, too, and compares paths in their clean spelling as well.
+// holds looks for the value in lists and objects, too, and compares paths in their clean spelling as well, from a root and
+// without one.
 func (p parameter) holds(value any, depth int) bool {
 	if depth == 0 {
 		return true
 	}
 	switch v := value.(type) {
 	case string:
-		return p.value.match(v) || p.value.match(path.Clean(v)) || p.value.match(strings.TrimPrefix(path.Clean(v), "/"))
+		relative := strings.TrimPrefix(path.Clean(v), "/")
+		return p.value.match(v) || p.value.match(path.Clean(v)) || p.value.match(relative) || p.value.match("/"+relative)
 	case []any:
 		return slices.ContainsFunc(v, func(e any) bool { return p.holds(e, depth-1) })
 	case map[string]any:
@@ -274,10 +245,4 @@ func (p parameter) holds(value any, depth int) bool {
 		return false
 	}
 	return p.value.match(fmt.Sprint(value))
-}
-
-// inside reports whether a path subject lies in the workspace.
-func inside(subject string) bool {
-	clean := path.Clean(subject)
-	return subject != "" && !path.IsAbs(clean) && clean != ".." && !strings.HasPrefix(clean, "../")
 }

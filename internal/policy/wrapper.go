@@ -170,7 +170,7 @@ func (c *shellCommand) inner(part *shellPart, words []string, nested int) {
 		}
 	}
 	if slices.Contains(shells, name) {
-		c.shell(name, args, nested)
+		c.shell(args, nested)
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *shellCommand) inner(part *shellPart, words []string, nested int) {
 var findRuns = []string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
 
 // shell looks into what a shell is told to run.
-func (c *shellCommand) shell(name string, args []string, nested int) {
+func (c *shellCommand) shell(args []string, nested int) {
 	script := false
 	for i, w := range args {
 		short := strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--")

@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
+// Where a path of an own rule begins, and that what allows never reaches further than it says, while what denies does.
+func TestPathRules(t *testing.T) {
+	host := Host{Workspace: "/srv/[w]s", Home: "/srv/u", ReadTool: "read", WriteTool: "write"}
+	for _, tc := range []struct {
+		pattern, subject string
+		denies, allows   bool
+	}{
+		{"secret/**", "secret/a", true, true},
+		{"secret/", "secret/a/b", true, true},
+		{"./secret/**", "secret/a", true, true},
+		{"./secret/**", "secrets/a", false, false},
+		{"secret/**", "./x/../secret/a", true, true},
+		{"**/.env", "a/.env", true, true},
+		{"**/.env", "../a/.env", true, false},
+		{"**/.env", "/etc/.env", true, false},
+		{"**/.env", "a/../../.env", true, false},
+		{"../b/**", "../b/c", true, true},
+		{"../b/**", "/srv/b/c", true, true},
+		{"../b/**", "b/c", false, false},
+		{"/srv/[[]w]s/a", "a", true, true},
+		{"/etc/**", "/etc/passwd", true, true},
+		{"/etc/**", "etc/passwd", false, false},
+		{"~/.ssh/**", "/srv/u/.ssh/id", true, true},
+		{"~/.ssh/**", ".ssh/id", false, false},
+		{"./", "a/b", true, true},
+		{"./", "../b", true, false},
+		{"/", "/etc/x", true, true},
+	} {
+		for effect, want := range map[Effect]bool{Deny: tc.denies, Allow: tc.allows} {
+			rules := PermissionRules{Allow: []string{"change(" + tc.pattern + ")"}}
+			if effect == Deny {
+				rules = PermissionRules{Deny: rules.Allow}
+			}
+			e, problems := CompileEngineFor(host, rules)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			got := e.Decide(Request{Tool: "change", Subject: tc.subject, Kind: SubjectPath})
+			if (got.Rule != "") != want {
+				t.Errorf("%s %s on %s: %+v, want %v", effect, tc.pattern, tc.subject, got, want)
+			}
+		}
+	}
+	e, problems := CompileEngine(PermissionRules{Deny: []string{"read(~/x)"}})
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "home") || e.Decide(reading).Effect != Deny {
+		t.Errorf("an unknown home: %v", problems)
+	}
+}
+
+// Rules of Claude Code: what allows by a name at any depth means the workspace, what denies every folder.
+func TestClaudePathsOutside(t *testing.T) {
+	for subject, allows := range map[string]bool{"a/x.go": true, "../a/x.go": false, "/etc/x.go": false} {
+		e := claude(t, PermissionRules{Allow: []string{"Edit(*.go)"}})
+		if got := e.Decide(at("change", subject)); (got.Rule != "") != allows {
+			t.Errorf("allow on %s: %+v", subject, got)
+		}
+		if got := claude(t, PermissionRules{Deny: []string{"Edit(*.go)"}}).Decide(at("change", subject)); got.Effect != Deny {
+			t.Errorf("deny on %s: %+v", subject, got)
+		}
+	}
+}
+
+// What a settings file of Claude Code asks for beyond rules is named, with its line.
+func TestAdditionalDirectories(t *testing.T) {
+	_, problems := CompileEngine(PermissionRules{
+		Dialect: capability.DialectClaude, Source: ".claude/settings.json", Folders: []string{"../other"}, Lines: RuleLines{Folders: 9},
+	})
+	if len(problems) != 1 || problems[0].Line != 9 || problems[0].Path != ".claude/settings.json" || problems[0].Hint == "" {
+		t.Errorf("%v", problems)
+	}
+}
