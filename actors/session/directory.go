@@ -255,10 +255,13 @@ func (d *directory) parted(c *actorkit.Context, r *resident) {
 // describe answers from memory where the session is there, else from the store; asking revives nothing.
 func (d *directory) describe(c *actorkit.Context, id string, m command) {
 	if r := d.live[id]; r != nil && !r.leaving {
-		if err := r.ref.Tell(m); err != nil {
+		switch err := r.ref.Tell(m); {
+		case err == nil:
+			return
+		case vakerr.CodeOf(err) != vakerr.ActorStopped: // else it has ended, and we have not heard of it yet
 			m.reply.Reply(err)
+			return
 		}
-		return
 	}
 	c.Go(func(ctx context.Context) any {
 		info, err := d.Ledger.Session(ctx, d.Tenant, ledger.SessionID(id))
