@@ -44,6 +44,8 @@ type session struct {
 	bound   *boundTurn // the open turn; nil: none, or it is being bound
 	binding bool
 
+	searched dispatch.Searched // by this activation
+
 	expanding actorkit.Effect  // of the prompt of the turn that begins; zero: none
 	flight    *dispatch.Flight // of what the expansion runs
 

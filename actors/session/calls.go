@@ -76,10 +76,13 @@ func (s *session) openBurst(c *actorkit.Context, by command) bool {
 		by.reply.Reply(err)
 		return false
 	}
+	if len(s.memory.loaded) > 0 {
+		offer.Surface, _ = offer.Surface.Promote(a.Admitted, s.memory.loaded...)
+	}
 	s.life = s.life.Burst(s.nextID("t"))
 	s.bound = &boundTurn{
 		id: s.life.Turn(), admission: a, offer: offer, format: turn.FormatMCP,
-		discovery: dispatch.NewDiscovery(offer.Surface.Loaded),
+		discovery: dispatch.NewDiscovery(offer.Surface.Loaded, &s.searched),
 	}
 	_, bodies := s.turnBegan(turnBound{turn: s.bound})
 	s.append(c, false, s.orFail(c), bodies...)
@@ -164,10 +167,9 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	if m.outcome.Entry != nil {
 		bodies = append(bodies, m.outcome.Entry)
 	}
-	result.Promoted, result.PromotedJson = s.promote(m.outcome.Result.Promote)
-	if len(result.Promoted) > 0 {
-		bodies = append(bodies, ledger.ToolsLoaded{Turn: s.bound.id, Tools: result.Promoted})
-	}
+	var loaded []ledger.Body
+	result.Promoted, result.PromotedJson, loaded = s.promote(m.outcome.Result.Promote)
+	bodies = append(bodies, loaded...)
 	s.answer(c, call.reply, result, s.finish(bodies)...)
 	c.Stop(call.ref)
 }

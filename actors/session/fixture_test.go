@@ -82,6 +82,11 @@ func (w *tenant) start() {
 	var err error
 	w.ops, err = op.NewTable(
 		w.tool("look", true, text), w.tool("do", false, text),
+		w.tool("promote", true, func(context.Context, op.Call) (op.Result, error) {
+			r := op.Text("found")
+			r.Promote = []string{"found"}
+			return r, nil
+		}),
 		w.tool("panic", true, func(context.Context, op.Call) (op.Result, error) { panic("by the test") }),
 		w.tool("slow", true, func(ctx context.Context, _ op.Call) (op.Result, error) {
 			select {

@@ -107,7 +107,7 @@ func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInpu
 	a := s.admission(view)
 	b.turn.admission = a
 	b.sliced = input.Slice && input.Reading != nil
-	if !b.sliced && b.turn.format == turn.FormatMCP {
+	if !b.sliced && len(input.Loaded) == 0 && b.turn.format == turn.FormatMCP {
 		b.turn.offer, b.err = a.Everything()
 	} else {
 		b.turn.offer, b.err = dispatch.NewOffer(a.Admitted, turn.NewSurface(a.Admitted, input), b.turn.format)
@@ -115,7 +115,7 @@ func (s *session) bind(id string, m *sessionv1.BeginTurn, input turn.SurfaceInpu
 	if b.err != nil {
 		return b
 	}
-	b.turn.discovery = dispatch.NewDiscovery(b.turn.offer.Surface.Loaded)
+	b.turn.discovery = dispatch.NewDiscovery(b.turn.offer.Surface.Loaded, &s.searched)
 	b.plan, b.err = expand.New(a.Bound(b.turn.discovery), b.prompt, expand.Facts{Session: string(s.id), Project: s.Pipeline.Workspace})
 	if b.err == nil && b.plan.Pure() {
 		b.prompt, b.err = b.plan.Join(nil)
@@ -179,9 +179,9 @@ func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledge
 		Misreads: s.memory.misreads, Allowed: s.memory.allowances.Rules(),
 	}
 	if m.sliced {
-		s.memory.loaded = offer.Surface.Loaded
-		began.Loaded, began.Deferred = offer.Surface.Loaded, offer.Surface.Deferred
+		s.memory.loaded, began.Deferred = offer.Surface.Loaded, offer.Surface.Deferred
 	}
+	began.Loaded = s.memory.loaded
 	bodies = append(bodies, began)
 	s.memory.told, s.memory.turns = a.Epoch, true
 	return delta, bodies
@@ -244,23 +244,26 @@ func (s *session) turnEnded(reason string) ledger.TurnEnded {
 	return ledger.TurnEnded{Turn: s.bound.id, Reason: reason, Misread: s.bound.misread}
 }
 
-// promote loads what a search found for the rest of the session, and renders it in the turn's form.
-func (s *session) promote(names []string) (added []string, definitions json.RawMessage) {
+// promote loads what a search found for the rest of the session, renders it in the turn's form, and returns what the
+// ledger says of it.
+func (s *session) promote(names []string) (added []string, definitions json.RawMessage, bodies []ledger.Body) {
 	b := s.bound
 	if b == nil || len(names) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	b.offer.Surface, added = b.offer.Surface.Promote(b.admission.Admitted, names...)
 	if len(added) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	b.discovery.Load(added...)
-	s.memory.loaded = append(slices.Clone(s.memory.loaded), added...)
+	// Where nothing was chosen yet everything stood before it, and stays there: later turns show the same in the same order.
+	fresh := slices.DeleteFunc(slices.Clone(b.offer.Surface.Loaded), func(n string) bool { return slices.Contains(s.memory.loaded, n) })
+	s.memory.loaded = append(slices.Clip(s.memory.loaded), fresh...)
 	definitions, err := turn.Render(b.format, b.admission.Admitted, turn.Surface{Loaded: added})
 	if err != nil {
-		return added, nil
+		definitions = nil
 	}
-	return added, definitions
+	return added, definitions, []ledger.Body{ledger.ToolsLoaded{Turn: b.id, Tools: fresh}}
 }
 
 // listTools answers what the session could call now, in an effect: the first answer of an epoch renders every tool.

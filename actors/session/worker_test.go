@@ -329,3 +329,28 @@ func TestMisreadsAndLoadedSurvive(t *testing.T) {
 		}
 	})
 }
+
+// V181: what a search has loaded outlives passivation also where no reading is given, however long ago the search was.
+func TestFoundSurvives(t *testing.T) {
+	inBubble(t, func(w *tenant) {
+		found := w.tool("found", true, nil).Declaration
+		found.Serves = capability.ParseDomains("web")
+		w.extra = []capability.Declaration{found}
+		w.publish()
+		w.open()
+		read := &sessionv1.BeginTurn{SessionId: "s", Reading: &sessionv1.Reading{}}
+		first := must[*sessionv1.BeginTurnResult](w, read)
+		r := must[*sessionv1.DispatchResult](w, call(first.GetTurnId(), "promote"))
+		if diff := cmp.Diff([]string{"found"}, r.GetPromoted()); diff != "" {
+			t.Fatal(diff)
+		}
+		must[*sessionv1.EndTurnResult](w, &sessionv1.EndTurn{SessionId: "s", TurnId: first.GetTurnId()})
+		for range 200 {
+			must[*sessionv1.DispatchResult](w, call("", "look")) // each a turn of its own
+		}
+		w.pass(2 * DefaultIdleTTL)
+		if diff := cmp.Diff(append(first.GetLoaded(), "found"), must[*sessionv1.BeginTurnResult](w, read).GetLoaded()); diff != "" {
+			t.Errorf("loaded (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -179,16 +179,33 @@ type admitting struct {
 	made atomic.Pointer[Admission]
 }
 
-// Discovery is what one session has found by searching; calls of the session share it.
-type Discovery struct {
+// Searched is what one session has searched for while the set stayed the same; its calls share it. The zero value is ready.
+type Searched struct {
 	mu       sync.Mutex // guards what follows: calls run in parallel
+	set      string     // digest of the set that was searched; another one may have another answer
 	searches turn.Searches
-	loaded   []string // few are asked for, and most discoveries are never asked
+}
+
+func (s *Searched) repeated(set, query string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set != set {
+		s.set, s.searches = set, turn.Searches{}
+	}
+	return s.searches.Repeated(query)
+}
+
+// Discovery is what one turn knows to be loaded, and what its session has searched for; the turn's calls share it.
+type Discovery struct {
+	searched *Searched
+
+	mu     sync.Mutex // guards loaded: calls run in parallel
+	loaded []string   // few are asked for, and most discoveries are never asked
 }
 
 // NewDiscovery starts with the names that are loaded already, which are not to be changed.
-func NewDiscovery(loaded []string) *Discovery {
-	return &Discovery{loaded: slices.Clip(loaded)}
+func NewDiscovery(loaded []string, searched *Searched) *Discovery {
+	return &Discovery{loaded: slices.Clip(loaded), searched: searched}
 }
 
 // Load notes that names are loaded from now on.
@@ -202,12 +219,6 @@ func (d *Discovery) knows(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Contains(d.loaded, name)
-}
-
-func (d *Discovery) repeated(query string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.searches.Repeated(query)
 }
 
 // Bound is what an op, or the expansion of a prompt, may know of a turn.
@@ -234,4 +245,6 @@ func (b bound) Search(query string, limit int) []op.Found {
 }
 
 // RepeatedSearch implements op.Bound.
-func (b bound) RepeatedSearch(query string) bool { return b.discovery.repeated(query) }
+func (b bound) RepeatedSearch(query string) bool {
+	return b.discovery.searched.repeated(b.Digest, query)
+}

@@ -167,7 +167,7 @@ func (s *shop) beginAs(attended bool) Call {
 	s.Helper()
 	a := (&Admissions{}).For(s.publish(), Caller{Channel: "test", Attended: attended})
 	return Call{
-		Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channels: []string{"test"}, Attended: attended, Admission: a, Discovery: NewDiscovery(nil),
+		Tenant: "t", Session: "s", Turn: "t1", ID: "c1", Channels: []string{"test"}, Attended: attended, Admission: a, Discovery: NewDiscovery(nil, &Searched{}),
 	}
 }
 

@@ -40,7 +40,7 @@ type TurnBegan struct {
 	Misreads        uint64           `json:"misreads,omitempty"` // of all turns before this one
 }
 
-// ToolsLoaded says which tools a search loaded for the rest of the session.
+// ToolsLoaded says which tools are loaded for the rest of the session since a search, behind what was loaded before.
 type ToolsLoaded struct {
 	Turn  string   `json:"turn"`
 	Tools []string `json:"tools"`

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/internal/ledger"
 )
 
 // read begins a turn with a reading.
@@ -104,6 +106,47 @@ func TestSearchLoads(t *testing.T) {
 	}
 	if got := other.read(domains()).GetLoaded(); slices.Contains(got, "s__echo") {
 		t.Errorf("another session has loaded %v", got)
+	}
+}
+
+// V181, V182: the same where the host reads nothing, and where it begins no turns: what was found stays loaded behind all else,
+// and to find it again, by the same words, is no news until the set changes.
+func TestSearchLoadsWithoutReadings(t *testing.T) {
+	w := newWorld(t, nil)
+	s := w.fault("s", nil)
+	w.write("vak.toml", toml(s.config))
+	a := w.open()
+	u := a.begin()
+	u.want(u.mcp("s", "echo", object{"text": "one"}), "one")
+	u.end()
+	u = a.learned("echo")
+	u.want(u.call("find_tools", object{"query": "echo", "limit": 1}), "1 new, loaded now")
+	before := u.GetLoaded()
+	u.end()
+	for _, interruption := range []func(){func() {}, w.restart} {
+		interruption()
+		u = a.begin()
+		if diff := cmp.Diff(append(slices.Clone(before), "s__echo"), u.GetLoaded()); diff != "" {
+			t.Errorf("V181: loaded (-want +got):\n%s", diff)
+		}
+		if !bytes.Contains(u.GetToolsJson(), []byte(`"name":"s__echo"`)) {
+			t.Errorf("V177: the definitions lack it: %s", u.GetToolsJson())
+		}
+		u.end()
+	}
+	loose := a.loose()
+	loose.want(loose.call("find_tools", object{"query": "echo", "limit": 1}), "none is new")
+	loose.want(loose.call("find_tools", object{"query": "echo", "limit": 1}), "none is new", "this search before")
+	for range 20 { // what is found again and again does not grow
+		loose.want(loose.call("find_tools", object{"query": "sleep slow", "limit": 3}))
+	}
+	if loaded := recorded[ledger.ToolsLoaded](a); len(loaded) != 2 {
+		t.Errorf("the record says %v", loaded)
+	}
+	w.write(skillFile("new"), skill("new", "x"))
+	w.reload()
+	if got := loose.call("find_tools", object{"query": "echo", "limit": 1}); strings.Contains(got.text, "before") {
+		t.Errorf("in another set it is another search: %s", got)
 	}
 }
 
