@@ -147,6 +147,24 @@ func TestUnattendedFailsClosed(t *testing.T) {
 	}
 }
 
+// An MCP client's session is attended where an operator opened it so; what the client says itself does not make it so.
+func TestOperatorAttendsToAnMCPClient(t *testing.T) {
+	w := newWorld(t, nil)
+	s := w.fault("s", nil)
+	w.write("vak.toml", asking+s.config)
+	w.reload()
+	w.openWith(&sessionv1.OpenSession{SessionId: "client-1", Channel: "mcp", Attended: true})
+	client := w.openWith(&sessionv1.OpenSession{SessionId: "client-1", Channel: "mcp"}) // as the front does when it attaches
+	u := client.loose()
+	call := u.starts("s__write", object{})
+	w.allows(call.waits().GetId())
+	u.want(call.done())
+
+	w.openWith(&sessionv1.OpenSession{SessionId: "client-2", Channel: "mcp"})
+	_, err := try[*sessionv1.OpenSessionResult](w, &sessionv1.OpenSession{SessionId: "client-2", Channel: "mcp", Attended: true})
+	refused(t, err, vakerr.InvalidRequest, "not attended")
+}
+
 // V159: without an answer the call is refused after the limit of [permissions], or its caller's own.
 func TestApprovalExpires(t *testing.T) {
 	w := newWorld(t, map[string]string{"vak.toml": asking + "approval_timeout = \"50ms\"\n"})
