@@ -100,6 +100,11 @@ func (f *front) serve(ctx context.Context, o ServeOptions) error {
 		newServer(base, f.handler(mcp, nil), f.log), // the socket's file mode is its authorization
 	}
 
+	if f.release != nil {
+		servers[0].RegisterOnShutdown(f.release) // when nobody can ask again
+		servers[1].RegisterOnShutdown(f.release)
+	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	for i, l := range []net.Listener{tcp, socket} {
 		group.Go(func() error { return serveOn(servers[i], l) })
@@ -112,9 +117,6 @@ func (f *front) serve(ctx context.Context, o ServeOptions) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		f.stopping.Store(true)
-		if f.release != nil {
-			f.release()
-		}
 		mcp.Close()
 		return drain(context.WithoutCancel(ctx), servers, end, o.Drain)
 	})

@@ -189,15 +189,26 @@ func TestEarlyRequestsWait(t *testing.T) {
 // socket is gone.
 func TestStopDrains(t *testing.T) {
 	for name, c := range map[string]struct {
-		drain time.Duration
-		let   bool
+		drain   time.Duration
+		let     bool
+		release bool // it waits for news only
 	}{
-		"in time": {time.Minute, true},
-		"late":    {time.Millisecond, false},
+		"in time":        {time.Minute, true, false},
+		"late":           {time.Millisecond, false, false},
+		"waits for news": {time.Minute, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			door := slowDoor{arrived: make(chan struct{}, 1), let: make(chan struct{}, 1)}
-			r := run(t, &front{door: door}, ServeOptions{Drain: c.drain})
+			f := &front{door: door}
+			if c.release {
+				f.release = func() {
+					select {
+					case door.let <- struct{}{}:
+					default:
+					}
+				}
+			}
+			r := run(t, f, ServeOptions{Drain: c.drain})
 			client := newClient(t)
 			answer := make(chan error, 1)
 			go func() {
@@ -207,7 +218,7 @@ func TestStopDrains(t *testing.T) {
 			<-door.arrived
 			stopped := make(chan error, 1)
 			go func() { stopped <- r.stop() }()
-			if c.let {
+			if c.let && !c.release {
 				for !r.stopping.Load() {
 					runtime.Gosched()
 				}

@@ -107,10 +107,15 @@ func (r *run) unanswered(refused error) error {
 	return vakerr.From(refused).WithRemedy("make the call in an attended session, or change what the hook says")
 }
 
-// judge notes by which policy the call was judged last, and on what. What is known later of the same subject takes the place
-// of what was known before. What others may be reading is not changed.
+// judge notes by which policy the call was judged last, and on what.
 func (r *run) judge(current *policy.Current, requests []policy.Request) {
 	r.judged = current
+	r.learn(requests)
+}
+
+// learn notes what the call is about. What is known later of the same subject takes the place of what was known before. What
+// others may be reading is not changed.
+func (r *run) learn(requests []policy.Request) {
 	if r.subjects == nil {
 		r.subjects = requests
 		return
@@ -128,11 +133,14 @@ func (r *run) judge(current *policy.Current, requests []policy.Request) {
 }
 
 // recheck judges a call again that waits inside of its op, where it must not wait for a person: what has to be asked is
-// left in unasked, and the op, which has had no effect yet, runs again once it is answered.
-func (r *run) recheck(current *policy.Current, requests []policy.Request) error {
-	decision, about := r.word(current, requests)
-	r.judge(current, requests)
+// left in unasked, and the op, which has had no effect yet, runs again once it is answered. The flight comes before the
+// policy is read: a later policy is either seen here, or finds the flight.
+func (r *run) recheck(requests []policy.Request) error {
+	r.learn(requests)
 	r.fly()
+	current := r.Gate.View().Policy
+	decision, about := decide(r.confined(current), requests, r.consents)
+	r.judged = current
 	if decision.Effect == policy.Ask && r.call.Attended {
 		r.unasked = requests
 	}

@@ -192,9 +192,7 @@ func (e *expansion) permitNow(line string) error {
 	if err != nil {
 		return err
 	}
-	r.subjects = requests
-	r.fly() // before the policy is read: it is either seen here, or finds the flight
-	return e.explained(r.recheck(e.Gate.View().Policy, requests))
+	return e.explained(r.recheck(requests))
 }
 
 func (e *expansion) explained(err error) error {

@@ -117,13 +117,13 @@ func (r *run) permitPath(p string) error {
 			requests[i].Subject = p
 		}
 	}
-	return r.recheck(r.Gate.View().Policy, requests)
+	return r.recheck(requests)
 }
 
 // permitObserved judges a call of a server's tool again, by what the tool declares of itself. Before, when its catalog was
 // not known, nothing could be held against it.
 func (r *run) permitObserved(server string, tool *capability.ObservedTool) error {
-	return r.recheck(r.Gate.View().Policy, []policy.Request{turn.ServerRequest(server, tool.Name, tool)})
+	return r.recheck([]policy.Request{turn.ServerRequest(server, tool.Name, tool)})
 }
 
 // commit is the gate: the check and the decision to go on are one step, which no revocation can come between. A policy
@@ -141,7 +141,7 @@ func (r *run) commit() error {
 	if err := r.authorizeIn(view); err != nil {
 		return err
 	}
-	return r.recheck(view.Policy, r.subjects)
+	return r.recheck(r.subjects)
 }
 
 // finish checks and shortens a result and lets the post-tool hooks annotate it.

@@ -250,6 +250,11 @@ func TestApprovalOfACommandInAPrompt(t *testing.T) {
 	refused(t, (<-begins("/see2")).err, vakerr.ApprovalRequired, "cannot be expanded")
 
 	a = w.attended()
+	w.write(".claude/commands/see3.md", "---\ndescription: Sees.\n---\nonce !`echo three`\n")
+	end = begins("/see3")
+	say(end, "bash(echo three)", allow, 0)
+	u = aTurn{agent: a}
+	u.want(<-end, "once three")
 	end = begins("/see2")
 	say(end, "bash(echo one >> ran2)", approvalv1.Decision_DECISION_DENY, 0)
 	refused(t, (<-end).err, vakerr.ApprovalRejected, "ann says so")
