@@ -41,6 +41,16 @@ func DataFolder(workspace string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	state, err := stateFolder()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(abs))
+	return filepath.Join(state, filepath.Base(abs)+"-"+hex.EncodeToString(sum[:4])), nil
+}
+
+// stateFolder is where this program keeps what a user's daemons have to remember.
+func stateFolder() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home, err := os.UserHomeDir()
@@ -50,8 +60,7 @@ func DataFolder(workspace string) (string, error) {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	sum := sha256.Sum256([]byte(abs))
-	return filepath.Join(state, "vak-actors", filepath.Base(abs)+"-"+hex.EncodeToString(sum[:4])), nil
+	return filepath.Join(state, "vak-actors"), nil
 }
 
 // readConfig reads the daemon's vak.toml with its problems, which are reported; only a file that was named and is not
@@ -59,6 +68,9 @@ func DataFolder(workspace string) (string, error) {
 func readConfig(o *Options) (config.Config, []capability.Problem, error) {
 	path := o.Config
 	if path == "" {
+		if whose, _ := ProvenanceOf(o.TrustFile, o.Workspace); whose == Cloned {
+			return config.Default(), nil, nil // a workspace that nobody trusts does not configure the daemon
+		}
 		path = filepath.Join(o.Workspace, configName)
 	}
 	text, err := os.ReadFile(path)

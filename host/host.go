@@ -39,6 +39,9 @@ type Options struct {
 	UserConfig string
 	Home       string
 
+	// TrustFile says which cloned workspaces a person trusts, see ProvenanceOf; empty: every workspace is the operator's own.
+	TrustFile string
+
 	Logger  *slog.Logger // nil: logs nothing
 	Version string       // told to servers and clients
 	Watch   bool         // notice edits through the file system; false: ticks and questions only

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ type scanner struct {
 	workspace *root
 	shared    []*root
 	home      string // of the user whose ~ rules name; empty: not known
+	trustFile string
+	whose     Provenance // the workspace's, in the last pass
+	distrust  string     // why the file of trust cannot be read; empty: it can
 	misplaced func(config.Config) []capability.Problem
 	learned   *learnedFile // nil: nothing is learned
 
@@ -57,6 +61,7 @@ func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
 	if err := s.workspace.scan(); err != nil {
 		return reconciler.World{}, err
 	}
+	whose, distrust := s.provenance()
 	installed, broken := s.installed(ctx)
 	roots := slices.Concat([]*root{s.workspace}, s.shared, installed)
 	seen := make([]seenRoot, len(roots))
@@ -67,19 +72,53 @@ func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
 		seen[i] = seenRoot{r, r.result.Revision, r.failure}
 	}
 	known, unlearned := s.learned.read()
-	if s.policy == nil || !slices.Equal(seen, s.seen) || !slices.Equal(known.Rules(), s.known.Rules()) {
+	if s.policy == nil || !slices.Equal(seen, s.seen) || !slices.Equal(known.Rules(), s.known.Rules()) || whose != s.whose || distrust != s.distrust {
+		s.whose, s.distrust = whose, distrust
 		s.known = known
 		s.merge(roots)
 		s.seen = seen
 	}
 	world := reconciler.World{
-		Declarations: s.merged.Declarations, Shadowed: s.merged.Shadowed, Policy: s.policy,
+		Declarations: s.merged.Declarations, PinWorkspace: s.whose == Trusted, Shadowed: s.merged.Shadowed, Policy: s.policy,
 		Problems: slices.Concat(s.merged.Problems, s.problems, broken, unlearned),
 	}
 	for _, r := range roots {
 		world.Watch = append(world.Watch, r.watch()...)
 	}
 	return world, nil
+}
+
+// provenance says whose the workspace is now, and why that is not known for sure.
+func (s *scanner) provenance() (Provenance, string) {
+	whose, err := ProvenanceOf(s.trustFile, s.workspace.dir)
+	if err != nil {
+		return whose, vakerr.From(err).Reason
+	}
+	return whose, ""
+}
+
+// untrusted is what counts of a workspace that nobody trusts: its texts, and what restricts. The rest is named.
+func (s *scanner) untrusted(r declare.Result) declare.Result {
+	remedy := trustRemedy(s.workspace.dir)
+	all := hold(r.Declarations, remedy)
+	held := 0
+	for _, d := range all {
+		if d.Hold != nil {
+			held++
+		}
+	}
+	r.Declarations, r.Permissions = all, slices.Clone(r.Permissions)
+	for i := range r.Permissions {
+		r.Permissions[i].Untrusted = true
+	}
+	message := fmt.Sprintf("this is a cloned repository that nobody has trusted: %d servers and hooks are held, and its rules grant nothing", held)
+	if s.distrust != "" {
+		message += "; " + s.distrust
+	}
+	r.Problems = append(slices.Clone(r.Problems), capability.Problem{
+		Severity: capability.SeverityWarning, Code: "workspace_untrusted", Path: ".", Message: message, Hint: remedy,
+	})
+	return r
 }
 
 // installed are the roots of the enabled plugins. While the list of them cannot be read, those of the last pass stay.
@@ -115,6 +154,9 @@ func (s *scanner) merge(roots []*root) {
 	for _, r := range roots {
 		results = append(results, r.result)
 	}
+	if s.whose == Cloned {
+		results[0] = s.untrusted(results[0])
+	}
 	s.merged = declare.Merge(results...)
 	for _, r := range roots {
 		if r.failure != "" {
@@ -125,6 +167,9 @@ func (s *scanner) merge(roots []*root) {
 		Workspace: s.workspace.dir, Home: s.home, ReadTool: builtin.Reader, WriteTool: builtin.Writer,
 	})
 	current.Engine = current.Engine.Learning(s.known)
+	if s.whose == Cloned {
+		current.HoldCommands = "nobody has trusted this workspace"
+	}
 	current.Revision = revisionOf(s.merged, s.known)
 	s.policy, s.problems = current, s.misplaced(s.workspace.result.Config)
 	for _, p := range problems {

@@ -80,7 +80,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
 				reading: reading, workspace: openedAt(workspace, reading), shared: h.userRoots(workspace, reading),
-				home: homeFolder(), misplaced: h.misplaced(id, workspace), learned: learned,
+				home: homeFolder(), trustFile: h.options.TrustFile, misplaced: h.misplaced(id, workspace), learned: learned,
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},

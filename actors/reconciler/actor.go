@@ -18,6 +18,7 @@ import (
 // World is what a pass found.
 type World struct {
 	Declarations []capability.Declaration
+	PinWorkspace bool // what the workspace runs stays as it was when it was first seen, until a person approves
 	Problems     []capability.Problem
 	Shadowed     []capability.Shadow
 	Policy       *policy.Current // the same pointer while the rules are the same
@@ -150,7 +151,7 @@ func (r *reconciler) pass(c *actorkit.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askRegistry)
 		defer cancel()
 		result, err := actorkit.Ask[*protocol.DeclareResult](ctx, registry, &protocol.Declare{
-			Declarations: world.Declarations, Problems: world.Problems, Shadowed: world.Shadowed, Policy: world.Policy, Loop: loop,
+			Declarations: world.Declarations, PinWorkspace: world.PinWorkspace, Problems: world.Problems, Shadowed: world.Shadowed, Policy: world.Policy, Loop: loop,
 		})
 		return passed{world, result, err}
 	})

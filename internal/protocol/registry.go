@@ -19,6 +19,7 @@ func (*Revoked) ControlMessage() {}
 // DeclareResult. Safe to repeat.
 type Declare struct {
 	Declarations []capability.Declaration // one an id
+	PinWorkspace bool                     // see pins.Settings
 	Problems     []capability.Problem
 	Shadowed     []capability.Shadow
 	Policy       *policy.Current

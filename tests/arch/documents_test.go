@@ -12,7 +12,7 @@ import (
 
 // quickStart are the two commands a newcomer types. The suites that run them read them from here and the README alike.
 var quickStart = []string{
-	"go run ./cmd/vak-actors serve --workspace examples/workspace",
+	"go run ./cmd/vak-actors serve --workspace examples/workspace --trust",
 	`go run ./cmd/vak-actors call --workspace examples/workspace mcp '{"action":"call","server":"notes","tool":"note_add","arguments":{"text":"hello"}}'`,
 }
 

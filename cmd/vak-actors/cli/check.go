@@ -64,8 +64,8 @@ workspace could not be read.`,
 	return c
 }
 
-// read scans the workspace once.
-func (a *app) read() (reading, error) {
+// scan reads the files of the workspace once.
+func (a *app) scan() (declare.Result, error) {
 	folder, err := filepath.Abs(a.workspace)
 	if err == nil {
 		folder, err = filepath.EvalSymlinks(folder)
@@ -75,11 +75,16 @@ func (a *app) read() (reading, error) {
 		root, err = os.OpenRoot(folder)
 	}
 	if err != nil {
-		return reading{}, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace folder %s cannot be opened", a.workspace).
+		return declare.Result{}, vakerr.New(vakerr.WorkspaceUnreadable, "the workspace folder %s cannot be opened", a.workspace).
 			WithRemedy("name an existing folder with --workspace").WithCause(err)
 	}
 	defer root.Close()
-	found, err := declare.NewScanner(declare.Options{}).Scan(rootfs.FS(folder, root), time.Now())
+	return declare.NewScanner(declare.Options{}).Scan(rootfs.FS(folder, root), time.Now())
+}
+
+// read is what check says of the workspace.
+func (a *app) read() (reading, error) {
+	found, err := a.scan()
 	if err != nil {
 		return reading{}, err
 	}

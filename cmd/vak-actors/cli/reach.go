@@ -184,7 +184,7 @@ func inside(h *host.Host) *api.Client {
 func (a *app) hostOptions(watch bool) host.Options {
 	userConfig, home := host.UserFolders()
 	return host.Options{
-		Workspace: a.workspace, Config: a.reach.config, Data: a.reach.data, UserConfig: userConfig, Home: home,
+		Workspace: a.workspace, Config: a.reach.config, Data: a.reach.data, UserConfig: userConfig, Home: home, TrustFile: host.TrustFile(),
 		Logger: a.logger(slog.LevelWarn), Version: versionText(), Watch: watch,
 	}
 }

@@ -22,6 +22,7 @@ const firstLook = 10 * time.Second
 
 func (a *app) serve() *cobra.Command {
 	var listen string
+	var trusts bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a workspace: the daemon",
@@ -31,14 +32,33 @@ stop it in order.
 
 Beyond loopback a token is required: --token-file, or token_file of [auth] in vak.toml.`,
 		Example: `  vak-actors serve --workspace examples/workspace
+  vak-actors serve --workspace ./cloned-repo --trust
   vak-actors serve --listen 0.0.0.0:7717 --token-file token`,
 		Args: arguments(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error { return a.runDaemon(c.Context(), listen) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.trustFirst(trusts); err != nil {
+				return err
+			}
+			return a.runDaemon(c.Context(), listen)
+		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on; default: listen of vak.toml, or 127.0.0.1:7717; port 0 takes any free one")
 	c.Flags().StringVar(&a.reach.tokenFile, "token-file", "", "file that holds the bearer token; default: token_file of [auth]")
+	c.Flags().BoolVar(&trusts, "trust", false, "trust the workspace, if it is a clone of somebody's repository; see the verb trust")
 	a.places(c)
 	return c
+}
+
+// trustFirst records the trust of the person who typed --trust. What is trusted already stays as it is.
+func (a *app) trustFirst(trusts bool) error {
+	if whose, _ := host.ProvenanceOf(host.TrustFile(), a.workspace); !trusts || whose != host.Cloned {
+		return nil
+	}
+	file, err := trustFile()
+	if err != nil {
+		return err
+	}
+	return host.Trust(file, a.workspace, false)
 }
 
 func (a *app) runDaemon(ctx context.Context, listen string) error {
