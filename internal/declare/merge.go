@@ -6,7 +6,6 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
-	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // Merge joins what several roots declare, given in order of precedence: of a name that two declare the first one wins and
@@ -64,26 +63,14 @@ func mergeConfig(first, next config.Config) config.Config {
 	if len(next.Channels) > 0 {
 		channels := maps.Clone(next.Channels)
 		for name, rules := range first.Channels {
-			channels[name] = mergeChannel(rules, next.Channels[name])
+			if further, both := next.Channels[name]; both { // neither root may show what the other one hides
+				rules.Also = append(slices.Clone(rules.Also), further)
+			}
+			channels[name] = rules
 		}
 		first.Channels = channels
 	}
 	return first
-}
-
-// mergeChannel keeps what either root denies; what the first one says of allowing counts before the other.
-func mergeChannel(first, next policy.ChannelRules) policy.ChannelRules {
-	filter := func(f, g policy.Filter) policy.Filter {
-		if f.Allow == nil {
-			f.Allow = g.Allow
-		}
-		f.Deny = slices.Concat(f.Deny, g.Deny)
-		return f
-	}
-	return policy.ChannelRules{
-		Tools: filter(first.Tools, next.Tools), MCP: filter(first.MCP, next.MCP),
-		Skills: filter(first.Skills, next.Skills), Hooks: filter(first.Hooks, next.Hooks),
-	}
 }
 
 // switchedOff notes a server that a file of higher precedence switches off.

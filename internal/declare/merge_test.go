@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // Of every name the first root wins, whatever the roots hold; all others are shadowed by it; nothing is lost.
@@ -49,7 +50,7 @@ func TestMergeKeepsTheFirst(t *testing.T) {
 	})
 }
 
-// Of two roots that speak of one channel what either denies is denied; each other channel is that of the root that names
+// V134: of two roots that speak of one channel neither shows what the other hides; each other channel is that of the root that names
 // it. Permissions are layers, and a root that cannot be read closes them.
 func TestMergeConfig(t *testing.T) {
 	read := func(text string) Result { return scan(t, files("vak.toml", text)) }
@@ -62,9 +63,13 @@ func TestMergeConfig(t *testing.T) {
 	m := Merge(
 		read("[channels.a]\ntools = { allow = [\"x\"], deny = [\"y\"] }\n"), read("[channels.a]\ntools = { allow = [\"*\"], deny = [\"z\"] }\nskills = { allow = [] }\n[channels.b]\ntools = { deny = [\"q\"] }\n"),
 	).Config
-	a := m.Channels["a"]
-	if !slices.Equal(a.Tools.Allow, []string{"x"}) || !slices.Equal(a.Tools.Deny, []string{"y", "z"}) || a.Skills.Allow == nil || len(m.Channels) != 2 {
+	if a, _ := policy.CompileChannel("a", m.Channels["a"]); len(m.Channels) != 2 || !a.AllowsTool("x") || a.AllowsTool("w") || a.AllowsTool("y") || a.AllowsTool("z") || a.AllowsSkill("any") {
 		t.Errorf("channels %+v", m.Channels)
+	}
+	// An allow list of the workspace does not widen that of the user.
+	m = Merge(read("[channels.a]\ntools = { allow = [\"*\"] }\n"), read("[channels.a]\ntools = { allow = [\"x\"] }\n")).Config
+	if a, _ := policy.CompileChannel("a", m.Channels["a"]); a.AllowsTool("w") || !a.AllowsTool("x") {
+		t.Errorf("widened: %+v", m.Channels)
 	}
 }
 

@@ -37,7 +37,12 @@ func CompileChannel(name string, rules ChannelRules) (*Channel, []ChannelProblem
 		hooks:  c.names("hooks", rules.Hooks),
 		mcp:    c.addresses("mcp", rules.MCP),
 	}
-	return &Channel{layers: []layer{l}}, c.problems
+	channel := &Channel{layers: []layer{l}}
+	for _, also := range rules.Also {
+		further, problems := CompileChannel(name, also)
+		channel, c.problems = Compose(channel, further), append(c.problems, problems...)
+	}
+	return channel, c.problems
 }
 
 // Compose returns the channel that shows what both show.

@@ -120,7 +120,7 @@ func TestComposeRestricts(t *testing.T) {
 	filter := rapid.Custom(func(t *rapid.T) Filter { return Filter{globs.Draw(t, "allow"), globs.Draw(t, "deny")} })
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() *Channel {
-			c, _ := CompileChannel("c", ChannelRules{filter.Draw(t, "tools"), filter.Draw(t, "mcp"), filter.Draw(t, "skills"), filter.Draw(t, "hooks")})
+			c, _ := CompileChannel("c", ChannelRules{Tools: filter.Draw(t, "tools"), MCP: filter.Draw(t, "mcp"), Skills: filter.Draw(t, "skills"), Hooks: filter.Draw(t, "hooks")})
 			return c
 		}
 		parent, child := draw(), draw()

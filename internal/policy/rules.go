@@ -25,6 +25,9 @@ type ChannelRules struct {
 	MCP    Filter `toml:"mcp" json:"mcp"`
 	Skills Filter `toml:"skills" json:"skills"`
 	Hooks  Filter `toml:"hooks" json:"hooks"`
+
+	// Also are the rules of further files for the same channel. What is visible has to be by all of them.
+	Also []ChannelRules `toml:"-" json:"also,omitempty"`
 }
 
 // PermissionRules is one layer of permissions: a mode and rules, as one file writes them. The zero value says nothing.
