@@ -151,6 +151,39 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+// What a rule keeps from being read is not found by a search, and a link is judged by what it leads to.
+func TestGrepSeesWhatItMay(t *testing.T) {
+	w := newWorld(t)
+	w.put("open.txt", "alpha\n")
+	w.put("secret/key.txt", "alpha\n")
+	if err := os.Symlink("secret/key.txt", filepath.Join(w.dir, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	table, err := op.NewTable(Ops(Config{Workspace: w.dir})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grep, _ := table.Lookup("grep")
+	open := func(p string) bool { return !strings.HasPrefix(p, "secret/") }
+	call := op.Call{Commit: func() error { return nil }, MaySee: open, PermitPath: func(p string) error {
+		if !open(p) {
+			return vakerr.New(vakerr.PermissionDenied, "%s is denied", p)
+		}
+		return nil
+	}}
+	call.Arguments = json.RawMessage(`{"pattern":"alpha"}`)
+	result, err := grep.Run(t.Context(), call)
+	if err != nil || strings.Contains(string(result.Content), "secret") || !strings.Contains(string(result.Content), "open.txt") {
+		t.Errorf("%s, %v", result.Content, err)
+	}
+	for _, name := range []string{"link.txt", "secret/key.txt"} {
+		call.Arguments = json.RawMessage(`{"pattern":"alpha","path":"` + name + `"}`)
+		if result, err := grep.Run(t.Context(), call); vakerr.CodeOf(err) != vakerr.PermissionDenied {
+			t.Errorf("%s: %s, %v", name, result.Content, err)
+		}
+	}
+}
+
 func TestGrep(t *testing.T) {
 	w := newWorld(t)
 	w.put("a.go", "package a\n\nfunc Alpha() {}\n")

@@ -165,12 +165,15 @@ func (f *files) grep(ctx context.Context, c op.Call) (op.Result, error) {
 	defer root.Close()
 	ctx, cancel := context.WithTimeout(ctx, searchBudget)
 	defer cancel()
-	g := grepping{root: root, expression: expression, limit: min(max(args.Limit, 1), 1000)}
+	g := grepping{maySee: c.MaySee, root: root, expression: expression, limit: min(max(args.Limit, 1), 1000)}
 	folder, err := root.IsFolder(rel)
 	if err != nil {
 		return op.Result{}, err
 	}
 	if !folder {
+		if err := permitLinked(c, root, rel); err != nil {
+			return op.Result{}, err
+		}
 		err = g.file(ctx, rel)
 		if errors.Is(err, rootfs.ErrStop) {
 			err = nil
@@ -207,6 +210,7 @@ func compile(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
 
 // grepping is one search under way.
 type grepping struct {
+	maySee     func(path string) bool // nil: all
 	root       *rootfs.Root
 	expression *regexp.Regexp
 	limit      int
@@ -216,8 +220,23 @@ type grepping struct {
 	skipped int  // files that were too large
 }
 
-// file searches one file. What cannot be read or is no text is passed over.
+// permitLinked judges a file that a call names by what it leads to.
+func permitLinked(c op.Call, root *rootfs.Root, rel string) error {
+	if c.PermitPath == nil {
+		return nil
+	}
+	target, err := root.Resolve(rel)
+	if err != nil {
+		return err
+	}
+	return c.PermitPath(target)
+}
+
+// file searches one file. What cannot be read, is no text or must not be seen is passed over.
 func (g *grepping) file(ctx context.Context, rel string) error {
+	if g.maySee != nil && !g.maySee(rel) {
+		return nil
+	}
 	f, info, err := g.root.OpenRegular(rel)
 	if err != nil {
 		return nil

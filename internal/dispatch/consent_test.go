@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/ledger"
@@ -252,6 +254,29 @@ func TestAskedInsideOfAnOp(t *testing.T) {
 				t.Errorf("%+v after %d runs, effects %q, asked %+v", out, runs, s.effects(), p.asked)
 			}
 		})
+	}
+}
+
+// What an op comes across is judged by the rules about the op and by those about reading, and nobody is asked.
+func TestMaySee(t *testing.T) {
+	s, p, _ := attended(t)
+	s.Reader = "read"
+	s.rules.Deny = []string{"read(secret/**)", "answer(hidden/**)"}
+	s.rules.Ask = []string{"read(asked/**)"}
+	s.rules.Allow = []string{"answer"}
+	got := map[string]bool{}
+	s.answer = func(c op.Call) (op.Result, error) {
+		for _, file := range []string{"open", "secret/a", "hidden/a", "asked/a"} {
+			got[file] = c.MaySee(file)
+		}
+		return op.Result{Content: []byte(`{"content":[],"structuredContent":{"ok":true}}`)}, nil
+	}
+	if out := s.call(t.Context(), s.beginAs(true), "answer", `{}`); out.Refusal != nil || len(p.asked) > 0 {
+		t.Fatalf("%+v, asked %+v", out, p.asked)
+	}
+	want := map[string]bool{"open": true, "secret/a": false, "hidden/a": false, "asked/a": false}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

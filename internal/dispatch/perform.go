@@ -104,7 +104,7 @@ func (r *run) attempt(ctx context.Context, o *op.Op) (op.Result, error) {
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
 		Bound:  r.call.Admission.Bound(r.call.Discovery),
-		Permit: r.permitObserved, PermitPath: r.permitPath,
+		Permit: r.permitObserved, PermitPath: r.permitPath, MaySee: r.maySee,
 		Commit: r.commit,
 	})
 }
@@ -118,6 +118,16 @@ func (r *run) permitPath(p string) error {
 		}
 	}
 	return r.recheck(requests)
+}
+
+// maySee judges a file that a call comes across, as one that it names and as one that is read. Nobody is asked about it.
+func (r *run) maySee(p string) bool {
+	req := r.requests(r.target)[0]
+	req.Subject, req.Kind = p, policy.SubjectPath
+	read := req
+	read.Tool = r.Reader
+	d, _ := decide(r.confined(r.Gate.View().Policy), []policy.Request{req, read}, r.consents)
+	return d.Effect == policy.Allow
 }
 
 // permitObserved judges a call of a server's tool again, by what the tool declares of itself. Before, when its catalog was

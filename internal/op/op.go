@@ -37,6 +37,10 @@ type Call struct {
 	// means that the call is not permitted there, and is returned as it is. It does not block.
 	PermitPath func(path string) error
 
+	// MaySee is asked by an op that looks into many files, with each path relative to the workspace: where it says no, the op
+	// passes the file over as if it were not there. It does not block. Nil: it may see all.
+	MaySee func(path string) bool
+
 	// Commit is asked by an op that waits (for a server to start, for a lock) before its effect, immediately before that
 	// effect; an error means that the call must not go on, and is returned as it is. The dispatcher has asked it once
 	// before Run. It does not block.
