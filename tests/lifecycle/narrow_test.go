@@ -154,6 +154,18 @@ func TestWorkersNarrow(t *testing.T) {
 	u.want(u.call("read", object{"path": "a.txt"}), "hello")
 }
 
+// V124: nobody answers approvals for a worker, though somebody does for its parent: what would ask is refused at once.
+func TestWorkersAreUnattended(t *testing.T) {
+	w := newWorld(t, map[string]string{"vak.toml": "[permissions]\nask = [\"write(secret/**)\"]\n[reconcile]\ntick = \"1h\"\n"})
+	u := w.openWith(&sessionv1.OpenSession{Attended: true}).begin()
+	x := u.hire(&sessionv1.OpenSession{}).loose()
+	x.want(x.call("write", object{"path": "a", "content": "x"}))
+	refused(t, x.call("write", object{"path": "secret/a", "content": "x"}).err, vakerr.ApprovalRequired)
+	if _, err := try[*sessionv1.OpenSessionResult](w, &sessionv1.OpenSession{SessionId: x.id, Attended: true}); vakerr.CodeOf(err) != vakerr.InvalidRequest {
+		t.Errorf("the worker became attended: %v", err)
+	}
+}
+
 // V124: the commands of a prompt are calls of the shell, which a worker has to be given like any tool.
 func TestPromptsOfWorkers(t *testing.T) {
 	w := newWorld(t, map[string]string{"commands/where.md": "It is !`echo here`.\n"})
