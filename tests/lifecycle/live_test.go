@@ -101,6 +101,35 @@ func TestEveryKindOfFileIsLive(t *testing.T) {
 			after:  map[string]string{".mcp.json": `{"mcpServers":{"one":{"command":"/bin/true"},"two":{"command":"/bin/true"}}}`},
 			stays:  misses("two"), comes: serves("two"),
 		},
+		".vak/config.toml": {
+			before: map[string]string{".vak/config.toml": server("one")}, after: map[string]string{".vak/config.toml": server("one") + server("two")},
+			stays: misses("two"), comes: serves("two"),
+		},
+		".cursor/mcp.json": {
+			before: map[string]string{".cursor/mcp.json": `{"mcpServers":{}}`}, after: map[string]string{".cursor/mcp.json": `{"mcpServers":{"two":{"command":"/bin/true"}}}`},
+			stays: misses("two"), comes: serves("two"),
+		},
+		".vscode/mcp.json": {
+			before: map[string]string{".vscode/mcp.json": `{"servers":{}}`}, after: map[string]string{".vscode/mcp.json": `{"servers":{"two":{"type":"stdio","command":"/bin/true"}}}`},
+			stays: misses("two"), comes: serves("two"),
+		},
+		".codex/config.toml": {
+			before: map[string]string{".codex/config.toml": "model = \"x\"\n"}, after: map[string]string{".codex/config.toml": "[mcp_servers.two]\ncommand = \"/bin/true\"\n"},
+			stays: misses("two"), comes: serves("two"),
+		},
+		".gemini/settings.json": {
+			before: map[string]string{".gemini/settings.json": `{}`}, after: map[string]string{".gemini/settings.json": `{"mcpServers":{"two":{"command":"/bin/true"}}}`},
+			stays: misses("two"), comes: serves("two"),
+		},
+		".claude/settings.json: a deny rule": {
+			before: map[string]string{".claude/settings.json": `{}`}, after: map[string]string{".claude/settings.json": `{"permissions":{"deny":["Glob"]}}`},
+			stays: globs(""), atOnce: globs(vakerr.PermissionDenied), comes: globs(vakerr.PermissionDenied),
+		},
+		".claude/settings.json: a hook": {
+			before: map[string]string{".claude/settings.json": `{}`, "hook.sh": blocks},
+			after:  map[string]string{".claude/settings.json": `{"hooks":{"PreToolUse":[{"matcher":"Glob","hooks":[{"type":"command","command":"./hook.sh"}]}]}}`},
+			stays:  globs(""), comes: globs(vakerr.HookBlocked),
+		},
 		"a skill is edited": {
 			before: map[string]string{skillFile("s"): skill("s", "The old one.")}, after: map[string]string{skillFile("s"): skill("s", "The new one.")},
 			stays: reads("s", "The old one."), comes: reads("s", "The new one."),
