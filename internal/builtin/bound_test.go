@@ -147,9 +147,10 @@ func toolOf(name string) capability.ObservedTool {
 	}
 }
 
-// A list of any size is bounded: the schemas go first, then the tools at the end, and what is left out can be asked for.
+// A list of any size is bounded: the schemas go first, then the descriptions, then the tools at the end; what is left out can
+// be asked for.
 func TestBrokerListsAreBounded(t *testing.T) {
-	for _, n := range []int{3, 150, 5000} {
+	for _, n := range []int{3, 150, 900, 5000} {
 		w := newWorld(t, serverOf("gh", nil))
 		for i := range n {
 			w.servers.catalog = append(w.servers.catalog, toolOf(fmt.Sprintf("tool_%04d", i)))
@@ -164,6 +165,9 @@ func TestBrokerListsAreBounded(t *testing.T) {
 			return l, len(text)
 		}
 		all, size := ask("")
+		if described := all.Tools[0].Description != ""; described != (n <= 150) {
+			t.Errorf("%d tools: described %v", n, described)
+		}
 		if size > maxList+1000 || size < maxList/2 && len(all.Tools) < n {
 			t.Errorf("%d tools: %d bytes, %d tools", n, size, len(all.Tools))
 		}

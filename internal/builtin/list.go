@@ -62,7 +62,7 @@ func matches(pattern string, t *capability.ObservedTool) bool {
 	return ok
 }
 
-// bound leaves out what is too much: the schemas first, then the tools at the end.
+// bound leaves out what is too much: the schemas first, then the descriptions, then the tools at the end.
 func (l *list) bound(pattern string) {
 	all := len(l.Tools)
 	if all == 0 && pattern != "" {
@@ -72,14 +72,21 @@ func (l *list) bound(pattern string) {
 	if l.size() <= maxList || all <= 1 {
 		return
 	}
-	const more = `For schemas, list with tool as well: a name, or a glob of names such as "create_*".`
+	const more = ` are left out. For them, list with tool as well: a name, or a glob of names such as "create_*".`
 	for i := range l.Tools {
 		l.Tools[i].InputSchema = nil
 	}
-	l.Note = "The input schemas are left out. " + more
+	l.Note = "The input schemas" + more
+	if l.size() <= maxList {
+		return
+	}
+	for i := range l.Tools {
+		l.Tools[i].Description = ""
+	}
+	l.Note = "Descriptions and input schemas" + more
 	for size := l.size(); size > maxList; size = l.size() {
 		l.Tools = l.Tools[:len(l.Tools)*maxList/(size+size/16)]
-		l.Note = fmt.Sprintf("%d of %d tools are shown, without their input schemas. %s Or describe the task to find_tools.", len(l.Tools), all, more)
+		l.Note = fmt.Sprintf("%d of %d tools are shown. The others, descriptions and input schemas%s Or describe the task to find_tools.", len(l.Tools), all, more)
 	}
 }
 
@@ -87,7 +94,13 @@ func (l *list) bound(pattern string) {
 func (l *list) size() int {
 	n := len(l.Note)
 	for _, t := range l.Tools {
-		n += len(`{"name":"","description":"","inputSchema":},`) + len(t.Name) + len(t.Description) + len(t.InputSchema)
+		n += len(`{"name":""},`) + len(t.Name)
+		if t.Description != "" {
+			n += len(`,"description":""`) + len(t.Description)
+		}
+		if t.InputSchema != nil {
+			n += len(`,"inputSchema":`) + len(t.InputSchema)
+		}
 	}
 	return n
 }
