@@ -61,6 +61,7 @@ type registry struct {
 	shadowed     []capability.Shadow
 	broken       map[capability.ID]capability.Problem // of problems
 	catalogs     catalogs
+	indexes      turn.Indexes // of what find has searched
 	policy       *policy.Current
 	loop         capability.LoopHealth
 

@@ -143,7 +143,7 @@ func (r *registry) find(c *actorkit.Context, m *registryv1.Find, reply actorkit.
 		defer reply.Reply(errSearchBroke) // an earlier answer counts
 		admitted := turn.Admit(turn.AdmitInput{View: view, Channel: view.Policy.Channel(m.GetChannel()), Engine: view.Policy.Engine})
 		result := &registryv1.FindResult{}
-		for _, h := range turn.NewIndex(admitted.Docs()).Search(m.GetQuery(), min(limit, mostHits)) {
+		for _, h := range r.indexes.Of(admitted.Docs()).Search(m.GetQuery(), min(limit, mostHits)) {
 			result.Hits = append(result.Hits, &registryv1.Hit{Name: h.Name, Server: h.Server, Summary: turn.FirstSentence(h.Description), Score: h.Score})
 		}
 		reply.Reply(result)

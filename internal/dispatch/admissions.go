@@ -24,7 +24,7 @@ type Admission struct {
 	*turn.Admitted
 	View *turn.View
 
-	known    *indexes
+	known    *turn.Indexes
 	index    func() *turn.Index
 	offer    func() (Offer, error)
 	listing  func() (Offer, error)
@@ -52,7 +52,7 @@ func (a *Admission) Listing() (Offer, error) { return a.listing() }
 // Standing tells a model what it must do without; empty when nothing is wrong.
 func (a *Admission) Standing() string { return a.standing() }
 
-func newAdmission(view *turn.View, caller Caller, known *indexes) *Admission {
+func newAdmission(view *turn.View, caller Caller, known *turn.Indexes) *Admission {
 	return derive(view, known, turn.Admit(turn.AdmitInput{
 		View: view, Channel: view.Policy.Channel(caller.Channel), Engine: view.Policy.Engine,
 		Attended: caller.Attended, MCPFront: caller.MCPFront,
@@ -64,9 +64,9 @@ func (a *Admission) Worker(n turn.Narrowing) *Admission {
 	return derive(a.View, a.known, a.Admitted.Worker(n))
 }
 
-func derive(view *turn.View, known *indexes, admitted *turn.Admitted) *Admission {
+func derive(view *turn.View, known *turn.Indexes, admitted *turn.Admitted) *Admission {
 	a := &Admission{View: view, Admitted: admitted, known: known}
-	a.index = sync.OnceValue(func() *turn.Index { return known.of(a.Docs()) })
+	a.index = sync.OnceValue(func() *turn.Index { return known.Of(a.Docs()) })
 	a.offer = sync.OnceValues(func() (Offer, error) {
 		return NewOffer(a.Admitted, turn.NewSurface(a.Admitted, turn.SurfaceInput{}), turn.FormatMCP)
 	})
@@ -120,31 +120,7 @@ type Admissions struct {
 	view  *turn.View
 	known map[Caller]*admitting
 
-	indexes indexes
-}
-
-// indexes shares the last indexes between admissions that find the same tools: most epochs change something else, and most
-// callers differ in something else.
-type indexes struct {
-	mu     sync.Mutex // guards recent; held while an index is made, so that it is made once
-	recent []*turn.Index
-}
-
-const maxIndexes = 4
-
-func (s *indexes) of(docs []turn.Doc) *turn.Index {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, x := range s.recent {
-		if x.Holds(docs) {
-			s.recent = slices.Insert(slices.Delete(s.recent, i, i+1), 0, x)
-			return x
-		}
-	}
-	x := turn.NewIndex(docs)
-	s.recent = slices.Insert(s.recent, 0, x)
-	s.recent = s.recent[:min(len(s.recent), maxIndexes)]
-	return x
+	indexes turn.Indexes
 }
 
 // For returns the admission of caller in view. It may compute for milliseconds: call it from an effect.

@@ -187,7 +187,7 @@ func TestWorkerOfAServer(t *testing.T) {
 	}
 }
 
-// V124: whatever narrows a turn, and a worker's worker, nothing is admitted, called or judged more mildly than before.
+// V124, V206: limits only narrow, and there is no join of two: whatever narrows a turn, and a worker's worker, nothing is admitted, called or judged more mildly than before.
 func TestWorkersOnlyNarrow(t *testing.T) {
 	w := world(t).server("wiki", capability.Server{}, "get", "put")
 	pattern := rapid.SampledFrom([]string{"*", "read", "w*", "plan", "mcp", "skill", "git/*", "wiki/get", "*/put", "pdf", "notes"})

@@ -80,6 +80,22 @@ func TestSearchOrder(t *testing.T) {
 	}
 }
 
+// Of many indexes a few are kept, the last used ones.
+func TestIndexes(t *testing.T) {
+	var s Indexes
+	docs := func(i int) []Doc { return []Doc{{Name: fmt.Sprint("tool", i)}} }
+	first := s.Of(docs(0))
+	for i := range 10 {
+		s.Of(docs(i))
+		if s.Of(docs(0)) != first || s.Of(docs(i)) != s.Of(docs(i)) {
+			t.Fatalf("index %d: one that is in use was made again", i)
+		}
+	}
+	if len(s.recent) != maxIndexes {
+		t.Errorf("%d indexes are kept", len(s.recent))
+	}
+}
+
 // Search never panics, is bounded by its limit and does not depend on the order of the docs.
 func TestSearchProperties(t *testing.T) {
 	word := rapid.SampledFrom([]string{"read", "Write", "create_issue", "list", "файл", "x1", "the", "issues", ""})
