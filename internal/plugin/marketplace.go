@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -225,6 +226,12 @@ func (r *reader) source(e *Entry, k member, root string) {
 // EntryName is the file in which an installed plugin keeps the offer it was taken from, where the offer says something that
 // the plugin's own manifest does not.
 const EntryName = ".vak-entry.json"
+
+// NameOnly is the offer of a plugin that has no manifest: it says its name.
+func NameOnly(name string) *Entry {
+	text, _ := json.Marshal(map[string]string{"name": name})
+	return &Entry{Name: name, Strict: true, text: text}
+}
 
 // EntryFile is the content of EntryName for a plugin taken from this offer; nil where its manifest says everything. The
 // error is a vakerr.PluginInvalid: the offer claims to be everything, and the plugin's manifest disagrees.

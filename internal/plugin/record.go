@@ -177,3 +177,11 @@ func (r Record) State(f Facts) State {
 func (r Record) InForce(f Facts) bool {
 	return r.Enabled && f.Intact && !f.Incompatible && r.Current.Consent.Covers(r.Current.Digest, r.Scope, f.Brings)
 }
+
+// Pending is the version that a consent is asked for: the staged one, else the current one.
+func (r Record) Pending() Version {
+	if r.Staged != nil {
+		return *r.Staged
+	}
+	return r.Current
+}
