@@ -10,6 +10,7 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/pluginstore"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -19,9 +20,11 @@ import (
 type source struct {
 	dir    string // absolute
 	origin capability.Origin
-	prefix string          // of the paths that are told
-	data   string          // of a plugin: absolute
-	layout *declare.Layout // nil: that of a workspace; the same pointer for the same plugin
+	prefix string               // of the paths that are told
+	data   string               // of a plugin: absolute
+	layout *declare.Layout      // nil: that of a workspace; the same pointer for the same plugin
+	plugin *pluginstore.Enabled // nil: its files are all that is known of it
+	of     *plugins             // that plugin is one of
 }
 
 // root is a source with what was read of it.
@@ -31,13 +34,22 @@ type root struct {
 	scanner *declare.Scanner
 	result  declare.Result
 	failure string // why it cannot be read now; empty: it can, or it is not there
+
+	place  func(declare.Result) declare.Result // nil: what is read is what is declared
+	placed uint64                              // revision that result was made of by place
 }
 
 // newRoot is the root of a source other than the workspace. reading is what all roots of a tenant have in common.
 func newRoot(s source, reading declare.Options) *root {
 	reading.Origin, reading.Layout, reading.Prefix = s.origin, s.layout, s.prefix
 	reading.Folder = capability.Folder{Path: filepath.ToSlash(s.dir), Data: filepath.ToSlash(s.data)}
-	return openedAt(s.dir, reading)
+	if s.plugin == nil {
+		return openedAt(s.dir, reading)
+	}
+	reading.LookupSecret = s.of.lookup(s.plugin.Record.ID, reading.LookupSecret)
+	r := openedAt(s.dir, reading)
+	r.place = func(read declare.Result) declare.Result { return s.of.place(s.plugin, read) }
+	return r
 }
 
 func openedAt(dir string, opts declare.Options) *root {
@@ -52,7 +64,13 @@ func (r *root) scan() error {
 			WithRemedy("put it back, or see that it is readable for the user of the daemon").WithCause(err)
 	}
 	defer func() { _ = folder.Close() }()
-	r.result, err = r.scanner.Scan(rootfs.FS(r.dir, folder), time.Now())
+	result, err := r.scanner.Scan(rootfs.FS(r.dir, folder), time.Now())
+	switch {
+	case r.place == nil:
+		r.result = result
+	case err == nil && r.placed != result.Revision:
+		r.result, r.placed = r.place(result), result.Revision
+	}
 	return err
 }
 

@@ -203,12 +203,12 @@ func TestPluginsAreRoots(t *testing.T) {
 	enabled := map[string]source{"p1": plugin("p1"), "p2": plugin("p2")}
 	var failed error
 	s := threeRoots(top)
-	s.plugins = func(context.Context) ([]source, error) {
+	s.plugins = func(context.Context) ([]source, []capability.Problem, error) {
 		var all []source
 		for _, name := range slices.Sorted(maps.Keys(enabled)) {
 			all = append(all, enabled[name])
 		}
-		return all, failed
+		return all, nil, failed
 	}
 	all := []string{
 		"skill:p1:setup plugin:user:p1 plugin:p1/skills/setup/SKILL.md", "skill:p2:setup plugin:user:p2 plugin:p2/skills/setup/SKILL.md",

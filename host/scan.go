@@ -36,10 +36,11 @@ type scanner struct {
 	misplaced func(config.Config) []capability.Problem
 	learned   *learnedFile // nil: nothing is learned
 
-	// plugins are the folders of the enabled plugins, in order of precedence, asked anew in each pass; nil: none. It blocks
-	// on the file system only.
-	plugins func(context.Context) ([]source, error)
-	plugged map[source]*root // of the last pass
+	// plugins are the folders of the plugins in force, in order of precedence, with what is wrong with others, asked anew in
+	// each pass; nil: none. It blocks on the file system only.
+	plugins  func(context.Context) ([]source, []capability.Problem, error)
+	plugged  map[source]*root // of the last pass
+	pointers []string         // absolute folders in which it shows that plugins changed
 
 	seen     []seenRoot // of the last pass that found something new
 	merged   declare.Result
@@ -82,6 +83,7 @@ func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
 		Declarations: s.merged.Declarations, PinWorkspace: s.whose == Trusted, Shadowed: s.merged.Shadowed, Policy: s.policy,
 		Problems: slices.Concat(s.merged.Problems, s.problems, broken, unlearned),
 	}
+	world.Watch = slices.Clone(s.pointers)
 	for _, r := range roots {
 		world.Watch = append(world.Watch, r.watch()...)
 	}
@@ -126,7 +128,7 @@ func (s *scanner) installed(ctx context.Context) ([]*root, []capability.Problem)
 	if s.plugins == nil {
 		return nil, nil
 	}
-	sources, err := s.plugins(ctx)
+	sources, problems, err := s.plugins(ctx)
 	if err != nil {
 		e := vakerr.From(err)
 		kept := slices.SortedFunc(maps.Values(s.plugged), func(a, b *root) int { return cmp.Compare(a.opts.Prefix, b.opts.Prefix) })
@@ -145,7 +147,7 @@ func (s *scanner) installed(ctx context.Context) ([]*root, []capability.Problem)
 		roots = append(roots, r)
 	}
 	s.plugged = plugged
-	return roots, nil
+	return roots, problems
 }
 
 // merge settles what the roots declare together.

@@ -28,6 +28,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/hookrun"
 	"github.com/vak-actors/vak-actors/internal/op"
+	"github.com/vak-actors/vak-actors/internal/pluginstore"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/schema"
 	"github.com/vak-actors/vak-actors/internal/turn"
@@ -71,6 +72,11 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	learned := &learnedFile{path: LearnedPath(h.data, id), workspace: workspace, passes: &t.reconciler}
 	run := strings.ToLower(rand.Text()[:8])
 	reading := declare.Options{LookupSecret: secrets, SecretKey: key}
+	installed := &plugins{store: pluginstore.Open(PluginFolder(h.data, id)), workspace: workspace, home: homeFolder()}
+	pointers, err := installed.store.Watch()
+	if err != nil {
+		return nil, err
+	}
 	core := []supervision.Part{
 		{Name: "registry", Props: registry.Props(registry.Config{
 			Tenant: id, Gate: t.gate, Memory: registry.NewMemory(id, values{h.store, h.commit}),
@@ -81,6 +87,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
 				reading: reading, workspace: openedAt(workspace, reading), shared: h.userRoots(workspace, reading),
 				home: homeFolder(), trustFile: h.options.TrustFile, misplaced: h.misplaced(id, workspace), learned: learned,
+				plugins: installed.sources, pointers: pointers,
 			},
 			Tick: h.config.Reconcile.Tick, Debounce: h.config.Reconcile.Debounce, Watch: h.options.Watch,
 		})},
@@ -107,12 +114,14 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 }
 
 func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, approver dispatch.Approver) []supervision.Part {
+	hooks := hookrun.New(workspace, homeFolder(), secretScopes(h.data))
+	hooks.Withdrawn = func(c *capability.Capability) bool { return t.gate.View().Withdrawn(c) }
 	c := session.Config{
 		Tenant: t.id, Owner: owner, Gate: t.gate, Admissions: &dispatch.Admissions{}, Reconciler: &t.reconciler,
 		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: h.config.Intent.SliceCapabilities,
 		Pipeline: &dispatch.Pipeline{
 			Workspace: workspace, Gate: t.gate, Ops: ops, Schemas: schema.NewCache(schemaCache),
-			Hooks: hookrun.New(workspace, homeFolder(), secretScopes(h.data)), Reader: builtin.Reader,
+			Hooks: hooks, Reader: builtin.Reader,
 			Bundled: builtin.Bundled(workspace), Spill: spill{artifact.New(artifact.Config{Workspace: workspace})},
 			Approver:   approver,
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,

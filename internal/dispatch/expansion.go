@@ -31,6 +31,12 @@ const (
 // that refuses is said in its place. A command is judged as a call of the shell; where that asks, a person is asked, if one is
 // there. Anything but an allow, or a failure, ends the whole expansion with an error, and none is run before all are allowed.
 func (p *Pipeline) Expand(ctx context.Context, c Call, plan expand.Plan, rec Recorder) (string, error) {
+	pass := p.Gate.Enter(c.Shard)
+	refused := c.gone(pass, []capability.ID{plan.ID})
+	pass.Leave()
+	if refused != nil {
+		return "", refused
+	}
 	e := expansion{Pipeline: p, call: c, plan: plan, rec: rec}
 	for _, part := range plan.Parts {
 		if part.Kind != expand.Command {
@@ -207,7 +213,7 @@ func (e *expansion) explained(err error) error {
 // mayRun reports what keeps the document from running any command.
 func (e *expansion) mayRun() error {
 	pass := e.Gate.Enter(e.call.Shard)
-	view, refused := pass.View(), pass.Refuse([]capability.ID{e.plan.ID})
+	view, refused := pass.View(), e.call.gone(pass, []capability.ID{e.plan.ID})
 	pass.Leave()
 	if refused != nil {
 		return refused

@@ -140,7 +140,7 @@ func (r *run) permitObserved(server string, tool *capability.ObservedTool) error
 // that is in force since the call was judged judges it again.
 func (r *run) commit() error {
 	pass := r.Gate.Enter(r.call.Shard)
-	view, refused := pass.View(), pass.Refuse(r.target.IDs)
+	view, refused := pass.View(), r.call.gone(pass, r.target.IDs)
 	pass.Leave()
 	switch {
 	case refused != nil:

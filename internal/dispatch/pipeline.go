@@ -146,12 +146,20 @@ func (r *run) prepare(ctx context.Context) error {
 // authorize judges by the policy and revocations in force now, not by those the turn began with.
 func (r *run) authorize() error {
 	pass := r.Gate.Enter(r.call.Shard)
-	view, refused := pass.View(), pass.Refuse(r.target.IDs)
+	view, refused := pass.View(), r.call.gone(pass, r.target.IDs)
 	pass.Leave()
 	if refused != nil {
 		return refused
 	}
 	return r.authorizeIn(view)
+}
+
+// gone reports what of the call is revoked, or went with its plugin; nil when nothing is.
+func (c Call) gone(pass turn.Pass, ids []capability.ID) *vakerr.Error {
+	if refused := pass.Refuse(ids); refused != nil {
+		return refused
+	}
+	return pass.Withdrawn(c.Admission.Set, ids)
 }
 
 // authorizeIn is authorize but for the revocations.

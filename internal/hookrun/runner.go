@@ -38,6 +38,10 @@ type Runner struct {
 	lookup    func(name string) (value string, found bool)
 	client    *http.Client
 	tally     tally
+
+	// Withdrawn reports whether a hook went with its plugin since the turn began; such a one is not started. nil: none did.
+	// Set it before the first delivery; it must not block.
+	Withdrawn func(*capability.Capability) bool
 }
 
 // New returns a runner for the workspace, an absolute path; home is the HOME that hooks see. lookup finds the values that
@@ -69,7 +73,7 @@ func (r *Runner) Deliver(ctx context.Context, hooks []*capability.Capability, in
 	var deliveries []Delivery
 	for batch := range batches(inOrder(hooks)) {
 		concerned := slices.DeleteFunc(slices.Clone(batch), func(c *capability.Capability) bool {
-			return !hook.Concerns(c.Config.(*capability.Hook), in.Event, in.Call)
+			return r.Withdrawn != nil && r.Withdrawn(c) || !hook.Concerns(c.Config.(*capability.Hook), in.Event, in.Call)
 		})
 		outcomes, ended := r.askAll(ctx, concerned, in)
 		blocks := false

@@ -53,13 +53,22 @@ func (m Manifest) files() []declare.File {
 	}
 	c := m.Components
 	for _, p := range c.Servers {
-		add(p, declare.FormatClaudeMCP)
+		add(p, declare.FormatMCP)
+	}
+	for _, p := range c.Hooks {
+		add(p, declare.FormatHooks)
 	}
 	if c.InlineServers {
-		add(m.Path, declare.FormatClaudeMCP)
+		add(m.Path, declare.FormatMCP)
 	}
 	if c.EntryServers {
-		add(EntryName, declare.FormatClaudeMCP)
+		add(EntryName, declare.FormatMCP)
+	}
+	if c.InlineHooks {
+		add(m.Path, declare.FormatHooks)
+	}
+	if c.EntryHooks {
+		add(EntryName, declare.FormatHooks)
 	}
 	return all
 }

@@ -101,6 +101,27 @@ func (p Pass) Refuse(ids []capability.ID) *vakerr.Error {
 	return nil
 }
 
+// Withdrawn returns the error of the first id that a plugin declared in the bound set and that the plugin does not declare
+// any more, or nil when there is none. Disabling a plugin revokes what it brought, in open turns, too.
+func (p Pass) Withdrawn(bound *capability.Set, ids []capability.ID) *vakerr.Error {
+	for _, id := range ids {
+		if c, known := bound.Get(id); known && p.view.Withdrawn(c) {
+			return vakerr.New(vakerr.CapabilityRevoked, "%s is withdrawn: its plugin %s was disabled, changed or removed", id, c.Origin.Plugin).
+				WithRemedy("do without it; an operator can enable the plugin with: vak-actors plugin enable %s", c.Origin.Plugin)
+		}
+	}
+	return nil
+}
+
+// Withdrawn reports whether c came from a plugin that does not declare it in this view.
+func (v *View) Withdrawn(c *capability.Capability) bool {
+	if c.Origin.Kind != capability.OriginPlugin {
+		return false
+	}
+	now, declared := v.Snapshot.Set.Get(c.ID)
+	return !declared || now.Origin.Kind != capability.OriginPlugin || now.Origin.Plugin != c.Origin.Plugin
+}
+
 // Leave ends the critical section. A Pass is left exactly once.
 func (p Pass) Leave() { p.shard.mu.RUnlock() }
 
