@@ -86,8 +86,8 @@ func TestIndexes(t *testing.T) {
 	docs := func(i int) []Doc { return []Doc{{Name: fmt.Sprint("tool", i)}} }
 	first := s.Of(docs(0))
 	for i := range 10 {
-		s.Of(docs(i))
-		if s.Of(docs(0)) != first || s.Of(docs(i)) != s.Of(docs(i)) {
+		x := s.Of(docs(i))
+		if s.Of(docs(0)) != first || s.Of(docs(i)) != x {
 			t.Fatalf("index %d: one that is in use was made again", i)
 		}
 	}

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
@@ -117,6 +119,53 @@ func TestWorkers(t *testing.T) {
 	eventually(t, "every worker is closed", func() bool {
 		return !slices.ContainsFunc(workers, func(x *aTurn) bool { return x.session().GetState() != "closed" })
 	})
+	w.verify()
+}
+
+// V124: while workers come and call, their parent's turn ends. No call that begins after the end has been answered runs, and
+// none of them is left open.
+func TestWorkersUnderFire(t *testing.T) {
+	w := newWorld(t, map[string]string{"a.txt": "hello"})
+	a := w.open()
+	for range 10 {
+		u := a.begin()
+		var ended atomic.Bool
+		var made atomic.Int32
+		var all sync.WaitGroup
+		workers := make([]*agent, 8)
+		for i := range workers {
+			all.Go(func() {
+				r, err := try[*sessionv1.OpenSessionResult](w, &sessionv1.OpenSession{
+					Worker: &sessionv1.Worker{ParentSessionId: u.id, ParentTurnId: u.GetTurnId()},
+				})
+				if err != nil {
+					if vakerr.CodeOf(err) != vakerr.TurnEnded {
+						t.Error(err)
+					}
+					return
+				}
+				workers[i] = &agent{w, r.GetSession().GetSessionId()}
+				for {
+					over := ended.Load()
+					got := workers[i].loose().call("read", object{"path": "a.txt"})
+					made.Add(1)
+					if got.err == nil && over {
+						t.Error("a call ran after the turn had ended")
+					}
+					if got.err != nil || over {
+						return
+					}
+				}
+			})
+		}
+		eventually(t, "workers call", func() bool { return made.Load() > 40 })
+		u.end()
+		ended.Store(true)
+		all.Wait()
+		eventually(t, "every worker is closed", func() bool {
+			return !slices.ContainsFunc(workers, func(x *agent) bool { return x != nil && x.session().GetState() != "closed" })
+		})
+	}
 	w.verify()
 }
 
