@@ -16,7 +16,7 @@ import (
 
 // Learner keeps the rules of answers that hold for the workspace. It blocks and is called from one effect at a time.
 type Learner interface {
-	// Learn stores rules and returns when they are in force, or why they are not stored.
+	// Learn stores rules and returns when they should be in force, or why they are not stored.
 	Learn(ctx context.Context, rules []string, by string, at time.Time) error
 }
 

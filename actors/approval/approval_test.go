@@ -405,6 +405,18 @@ func TestWaitingForNews(t *testing.T) {
 			t.Errorf("one more who waits: %v", err)
 		}
 		all.Wait()
+
+		// Those who have gone make room.
+		gone, leave := context.WithCancel(d.Context())
+		for range maxWatchers {
+			all.Go(func() {
+				_, _ = actorkit.Ask[proto.Message](gone, d.address.Ref(), &approvalv1.ListApprovals{WaitMs: 60_000})
+			})
+		}
+		synctest.Wait()
+		leave()
+		all.Wait()
+		d.list(&approvalv1.ListApprovals{WaitMs: 1})
 	})
 }
 

@@ -45,7 +45,7 @@ func (a *approver) list(c *actorkit.Context, m *approvalv1.ListApprovals) {
 	switch {
 	case wait == 0 || a.hasNews(w):
 		w.reply.Reply(a.listFor(w))
-	case len(a.watchers) >= maxWatchers:
+	case len(a.watchers) >= maxWatchers && !a.anyGone():
 		w.reply.Reply(vakerr.New(vakerr.TooMany, "%d callers wait for approvals already", maxWatchers).
 			WithRemedy("ask without waiting, or let one of them tell the others"))
 	default:
@@ -54,12 +54,23 @@ func (a *approver) list(c *actorkit.Context, m *approvalv1.ListApprovals) {
 	}
 }
 
+// anyGone forgets the watchers whose callers have gone, and reports whether there were any.
+func (a *approver) anyGone() bool {
+	before := len(a.watchers)
+	for w := range a.watchers {
+		if !w.reply.Wanted() {
+			a.stopWatching(w)
+		}
+	}
+	return len(a.watchers) < before
+}
+
 // hasNews reports whether a watcher need not wait: what it knows is old, or it knows nothing and something waits.
 func (a *approver) hasNews(w *watcher) bool {
 	if w.revision != 0 {
 		return w.revision != a.book.Revision()
 	}
-	return len(a.book.List(w.session)) > 0
+	return a.book.Waits(w.session) > 0
 }
 
 // news answers the watchers for whom there are some.

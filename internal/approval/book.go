@@ -44,8 +44,19 @@ func (b *Book) Revision() uint64 { return b.revision }
 // Len is the number of questions that wait.
 func (b *Book) Len() int { return len(b.pending) }
 
+// Waits is the number of questions of one session that wait, or of all for an empty name.
+func (b *Book) Waits(session string) int {
+	if session == "" {
+		return len(b.pending)
+	}
+	return b.session[session]
+}
+
 // Ask takes a question up. It returns too_many when enough wait already, approval_expired when the deadline has passed.
 func (b *Book) Ask(now, deadline time.Time, r Request) (Pending, error) {
+	if n, ours := b.number(r.ID); ours {
+		b.last = max(b.last, n) // one that is not taken up was asked all the same
+	}
 	switch {
 	case b.session[r.Session] >= MaxPerSession:
 		return Pending{}, vakerr.New(vakerr.TooMany, "%d calls of this session wait for an approval already, so %s is not asked", MaxPerSession, r.Action).
@@ -59,9 +70,6 @@ func (b *Book) Ask(now, deadline time.Time, r Request) (Pending, error) {
 	p := Pending{Request: r, Asked: now, Deadline: deadline}
 	b.pending[r.ID] = p
 	b.session[r.Session]++
-	if n, ours := b.number(r.ID); ours {
-		b.last = max(b.last, n)
-	}
 	b.revision++
 	return p, nil
 }

@@ -171,6 +171,9 @@ func TestBounds(t *testing.T) {
 	if err := ask("x"); err == nil {
 		t.Error("the bound does not hold any more")
 	}
+	if _, _, err := b.Answer(start, Answer{ID: ID("run00000", n), Allow: true}); vakerr.CodeOf(err) != vakerr.ApprovalExpired {
+		t.Errorf("one that was not taken up is answered with %v", err)
+	}
 	if _, err := NewBook("r").Ask(start, start, request(1, "s")); vakerr.CodeOf(err) != vakerr.ApprovalExpired {
 		t.Errorf("a question whose time is up already: %v", err)
 	}
@@ -231,7 +234,8 @@ func TestBookAgainstModel(t *testing.T) {
 				_, ended := b.Judge(id, Verdict{})
 				note(id, ended)
 			}
-			if b.Len() != len(ends) || len(b.List("")) != len(ends) || len(b.List("a"))+len(b.List("b")) != len(ends) {
+			if b.Len() != len(ends) || len(b.List("")) != len(ends) || len(b.List("a"))+len(b.List("b")) != len(ends) ||
+				b.Waits("") != len(ends) || b.Waits("a") != len(b.List("a")) {
 				t.Fatalf("%d wait, the book says %d", len(ends), b.Len())
 			}
 			for _, p := range b.List("") {

@@ -280,6 +280,20 @@ func TestMaySee(t *testing.T) {
 	}
 }
 
+// A call that waits for a person inside of its op has had no effect, whoever gives it up.
+func TestGivenUpWhileAskedInsideOfAnOp(t *testing.T) {
+	s, p, _ := attended(t)
+	s.rules.Ask, s.rules.Allow = []string{"answer(secret/**)"}, []string{"answer"}
+	s.answer = func(c op.Call) (op.Result, error) { return op.Result{}, c.PermitPath("secret/key") }
+	c := s.beginAs(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.before, p.err = cancel, vakerr.New(vakerr.Canceled, "given up")
+	out := s.call(ctx, c, "answer", `{"path":"link"}`)
+	if e, ok := out.Entry.(ledger.CallFinished); !ok || e.Outcome != ledger.CallFailed || out.Refusal == nil || out.Refusal.Code != vakerr.Canceled {
+		t.Errorf("%+v", out)
+	}
+}
+
 // V97: a rule that comes after the call was judged, and before its effect, still counts at the gate.
 func TestRuleBetweenJudgementAndEffect(t *testing.T) {
 	for name, tc := range map[string]struct {

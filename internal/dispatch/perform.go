@@ -32,7 +32,7 @@ func (r *run) perform(ctx context.Context) Outcome {
 	unknown := false
 	if err != nil {
 		// A call that was given up or lost on its way may have had its effect all the same.
-		unknown = vakerr.CodeOf(err) == vakerr.OutcomeUnknown || context.Cause(ctx) != nil && !r.readOnly()
+		unknown = vakerr.CodeOf(err) == vakerr.OutcomeUnknown || context.Cause(ctx) != nil && !r.readOnly() && !r.unhad
 		out = Outcome{Refusal: outcomeOf(ctx, err), Tool: out.Tool, Repaired: out.Repaired}
 		if unknown && out.Refusal.Code != vakerr.CapabilityRevoked {
 			out.Refusal = out.Refusal.WithRemedy("the call may have had its effect: look before you repeat it")
@@ -90,6 +90,7 @@ func (r *run) effect(ctx context.Context) (op.Result, error) {
 		requests := r.unasked
 		r.unasked = nil
 		if err := r.obtain(ctx, requests); err != nil {
+			r.unhad = true
 			return op.Result{}, err
 		}
 	}

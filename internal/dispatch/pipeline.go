@@ -118,6 +118,7 @@ type run struct {
 	judged   *policy.Current        // by which the call was judged last
 	subjects []policy.Request       // on which it was
 	unasked  []policy.Request       // what an op found that has to be asked before it runs
+	unhad    bool                   // nobody said yes to that, so the call has had no effect
 
 	hookAsks string   // why a hook wants a person asked; empty: none does, or a person has said yes
 	told     []string // what hooks want the model to know besides the result

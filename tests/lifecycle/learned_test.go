@@ -269,3 +269,53 @@ func TestApprovalOfACommandInAPrompt(t *testing.T) {
 	}
 	w.verify()
 }
+
+// V124: nobody answers for a worker, and what its parent was allowed, once or for good, it was not.
+func TestWorkerIsNotItsParent(t *testing.T) {
+	w := newWorld(t, map[string]string{"vak.toml": quiet})
+	parent := w.attended()
+	u := parent.begin()
+	call := u.save(skillText)
+	if _, err := w.says(call.waits().GetId(), allow, forSession); err != nil {
+		t.Fatal(err)
+	}
+	u.want(call.done())
+	worker := w.openWith(&sessionv1.OpenSession{Worker: &sessionv1.Worker{ParentSessionId: parent.id, ParentTurnId: u.GetTurnId()}})
+	v := worker.begin()
+	refused(t, v.save(skillText).done().err, vakerr.ApprovalRequired, "no approver can answer")
+	if left := ask[*approvalv1.ListApprovalsResult](w, &approvalv1.ListApprovals{}).GetApprovals(); len(left) != 0 {
+		t.Errorf("somebody is asked for a worker: %v", left)
+	}
+	u.want(u.save(skillText).done())
+	u.end()
+}
+
+// Tenants answer for themselves: what waits and what is learned of one is nothing to another.
+func TestTenantsDoNotShareApprovals(t *testing.T) {
+	w := emptyWorld(t, map[string]string{"vak.toml": quiet + "[tenants.other]\nworkspace = \"../other\"\n"})
+	w.must(os.MkdirAll(w.outside("other"), 0o700))
+	w.start(hostOptions())
+	u := w.attended().begin()
+	call := u.save(skillText)
+	q := call.waits()
+	theirs := ask[*approvalv1.ListApprovalsResult](w, &approvalv1.ListApprovals{Tenant: "other"})
+	_, err := try[*approvalv1.AnswerApprovalResult](w, &approvalv1.AnswerApproval{Tenant: "other", Id: q.GetId(), Decision: allow})
+	if len(theirs.GetApprovals()) != 0 || vakerr.CodeOf(err) != vakerr.ApprovalExpired && vakerr.CodeOf(err) != vakerr.ApprovalNotFound || w.exists(skillText) {
+		t.Errorf("another tenant sees %v, and was told %v", theirs, err)
+	}
+	if _, err := w.says(q.GetId(), allow, forever); err != nil {
+		t.Fatal(err)
+	}
+	u.want(call.done())
+	u.end()
+	if _, err := os.Stat(host.LearnedPath(dataOf(w.folder), "other")); err == nil {
+		t.Error("another tenant has learned it")
+	}
+	stranger := &agent{w, ask[*sessionv1.OpenSessionResult](w, &sessionv1.OpenSession{Tenant: "other"}).GetSession().GetSessionId()}
+	r, err := try[*sessionv1.DispatchResult](w, &sessionv1.Dispatch{
+		Tenant: "other", SessionId: stranger.id, Name: "write", ArgumentsJson: []byte(`{"path":"` + skillText + `","content":"x"}`),
+	})
+	if err != nil || r.GetRefusal().GetCode() != string(vakerr.ApprovalRequired) {
+		t.Errorf("another tenant's call: %v, %v", r, err)
+	}
+}
