@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // Interface is the record of what a turn saw and what its model was given. It holds no epoch, so turns that saw the same
@@ -11,6 +12,7 @@ import (
 type Interface struct {
 	Capabilities []capability.ID               `json:"capabilities"` // admitted, in order of ids
 	Excluded     []capability.ID               `json:"excluded,omitempty"`
+	Blocked      []policy.Standing             `json:"blocked,omitempty"` // why, of each that permissions or a hold took away
 	Loaded       []string                      `json:"loaded"`
 	Deferred     []string                      `json:"deferred,omitempty"`
 	ToolDomains  map[string]capability.Domains `json:"tool_domains,omitempty"` // of the admitted tools that declare any
@@ -32,6 +34,9 @@ func NewInterface(a *Admitted, s Surface, prompt string, schemas json.RawMessage
 	}
 	for _, s := range a.Excluded {
 		i.Excluded = append(i.Excluded, s.ID)
+		if s.State == policy.Blocked {
+			i.Blocked = append(i.Blocked, s)
+		}
 	}
 	for _, c := range a.Tools {
 		if len(c.Serves) > 0 {

@@ -163,7 +163,8 @@ func TestInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"capabilities":["tool:read","skill:pdf"],"deferred":["read"],"excluded":["tool:write"],"loaded":[],` +
+	want := `{"blocked":[{"id":"tool:write","reason":"the rule write says deny","remedy":"if it should be allowed, change the rule write in [permissions]",` +
+		`"state":"blocked"}],"capabilities":["tool:read","skill:pdf"],"deferred":["read"],"excluded":["tool:write"],"loaded":[],` +
 		`"schemas":[{"a":2,"b":1}],"system_prompt":"p","tool_domains":{"read":["filesystem"]},"tool_index":{}}`
 	if diff := cmp.Diff(want, string(encoded)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
@@ -179,6 +180,25 @@ func TestInterface(t *testing.T) {
 	i.SystemPrompt = "q"
 	if _, other, _ := i.Encode(); other == digest {
 		t.Error("another prompt has the same digest")
+	}
+}
+
+// V154: each capability that permissions block has one entry in the record of a turn, with its reason; what a channel hides
+// has none, and what is allowed has none.
+func TestBlockedAreRecorded(t *testing.T) {
+	a := world(t).admit(
+		permissions(t, policy.PermissionRules{Mode: "full-access", Deny: []string{"write", "mcp(git/*)", "skill(pdf)", "mcp__pdf"}}),
+		channel(t, policy.ChannelRules{Skills: policy.Filter{Deny: []string{"pdf"}}}),
+		revoke("skill:notes"))
+	got := map[string]int{}
+	for _, s := range NewInterface(a, NewSurface(a, SurfaceInput{}), "", json.RawMessage(`[]`)).Blocked {
+		got[s.ID.String()]++
+		if s.Reason == "" || s.Remedy == "" {
+			t.Errorf("%+v does not say why", s)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"tool:write": 1, "mcp:git": 1, "mcp:pdf": 1}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
