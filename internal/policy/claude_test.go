@@ -136,7 +136,7 @@ func TestAllowedServersAreNamed(t *testing.T) {
 func TestParameterRules(t *testing.T) {
 	read := func(arguments string) Request { return onServer("files", "read_file", arguments) }
 	for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {
-		e, problems := CompileEngine(PermissionRules{Dialect: dialect, Deny: []string{"mcp__files__*(path:*secret.yml)", "mcp__db__query(*:DROP *)"}})
+		e, problems := CompileEngine(PermissionRules{Dialect: dialect, Deny: []string{"mcp__files__*(path:*secret.yml)", "mcp__db__query(*:DROP *)", "mcp__files__*(path:**/.env)"}})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -146,6 +146,9 @@ func TestParameterRules(t *testing.T) {
 			`{"path":"/srv/ws/secret.yml"}`:  Deny,
 			`{"path":["a","b/secret.yml"]}`:  Deny,
 			`{"path":{"file":"secret.yml"}}`: Deny,
+			`{"Path":"secret.yml"}`:          Deny,
+			`{"path":".env"}`:                Deny,
+			`{"path":"a/.env"}`:              Deny,
 			`{"path":"public.yml"}`:          Allow,
 			`{"file":"secret.yml"}`:          Allow, // another parameter: the rule does not say so
 			`[`:                              Deny,

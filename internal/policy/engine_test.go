@@ -187,6 +187,10 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("with the rule %s: %+v", req.Rule(), got)
 		}
 	}
+	hides := bash("git log $(date)")
+	if err := e.Decide(hides).Refusal(hides); err.Code != vakerr.ApprovalRequired || strings.Contains(err.Remedy, "add") {
+		t.Errorf("the remedy names a rule that would allow nothing: %s", err.Remedy)
+	}
 	denied := engine(t, PermissionRules{Deny: []string{"write"}})
 	if err := denied.Decide(writing).Refusal(writing); err.Code != vakerr.PermissionDenied || !strings.Contains(err.Remedy, "write") {
 		t.Errorf("denied: %v", err)

@@ -63,6 +63,18 @@ func TestLearnedRules(t *testing.T) {
 	}
 }
 
+// The files that a learned command writes are those that the shell would write, however they are named.
+func TestLearnedRedirections(t *testing.T) {
+	for line, want := range map[string]Effect{
+		"echo x > note": Allow, "echo x > /srv/ws/note": Allow, "echo x > vak.toml": Ask, "echo x > /srv/ws/vak.toml": Ask,
+	} {
+		e, _ := CompileEngineFor(Host{Workspace: "/srv/ws", WriteTool: "write"}, PermissionRules{})
+		if got := e.Learning((*Learned)(nil).With("sh(" + line + ")")).Decide(Request{Tool: "sh", Subject: line, Kind: SubjectCommand}); got.Effect != want {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
 // What an answer for more than once would leave: each request that asks, by its own rule; nothing when one must be asked
 // about each time.
 func TestLearnable(t *testing.T) {

@@ -14,7 +14,7 @@ func bash(command string) Request {
 
 // V157: every part of a command line has to be allowed, and what its text does not name is never allowed.
 func TestAllowedCommands(t *testing.T) {
-	e := engine(t, PermissionRules{Allow: []string{"bash(git *)", "bash(ls*)", "bash(go test:*)", "bash(make all && make check)", "write(out/**)"}})
+	e := engine(t, PermissionRules{Allow: []string{"bash(git *)", "bash(ls*)", "bash(go test:*)", "bash(make all && make check)", "bash(echo $(date))", "bash(source *)", "write(out/**)"}})
 	for command, want := range map[string]Effect{
 		"git":                                    Allow, // "git *" has a word boundary
 		"git status":                             Allow,
@@ -87,6 +87,8 @@ func TestAllowedCommands(t *testing.T) {
 		"make all && make check":                 Allow, // exactly the line of the rule
 		"make all && make check; rm x":           Ask,
 		"make all":                               Ask,
+		"echo $(date)":                           Ask, // no rule about a line allows what it hides
+		"source x; git log":                      Ask,
 		`"git" st\atus`:                          Allow,
 		"git 'unclosed":                          Ask,
 		"":                                       Ask,
@@ -169,6 +171,7 @@ func TestDeniedCommands(t *testing.T) {
 		"cd secret && echo x > a":           Ask,
 		"[ -f x ]":                          Allow,
 		"test -f *.go":                      Allow,
+		"echo x > $'secret/\\x61'":          Deny,
 		"echo x >& secret/a":                Deny,
 		"echo x > /srv/ws/secret/a":         Deny,
 		"echo x > secret/a":                 Deny,

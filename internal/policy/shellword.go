@@ -113,9 +113,9 @@ func partText(b *strings.Builder, p syntax.WordPart) bool {
 	case *syntax.SglQuoted:
 		if p.Dollar {
 			b.WriteString(ansiText(p.Value))
-			return false // it may spell what is looked for in the text of the line
+		} else {
+			b.WriteString(p.Value)
 		}
-		b.WriteString(p.Value)
 		return true
 	case *syntax.DblQuoted:
 		plain := true
