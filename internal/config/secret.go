@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,6 +18,9 @@ var (
 	// secretShape matches what is a secret by its shape: the prefixes that well-known issuers use.
 	secretShape = regexp.MustCompile(`\b(sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|hf_|dop_v1_|shpat_|tvly-|fc-|lin_api_|figd_)[A-Za-z0-9_.\-=]{8,}`)
 )
+
+// credential matches headers that prove who somebody is, whatever they are called.
+var credential = regexp.MustCompile(`(?i)^(set-)?cookie: |: (bearer|basic|token) \S`)
 
 // SecretName reports whether what goes by that name is a secret: a token, key, password and the like.
 func SecretName(name string) bool { return secretName.MatchString(name) }
@@ -145,4 +149,71 @@ func secretPlaceholder(text string) string {
 func placeholderWords(v string) bool {
 	low := strings.ToLower(v)
 	return blank.MatchString(v) || strings.HasPrefix(v, "<") || strings.Contains(low, "your") || strings.Contains(low, "example") || strings.Contains(low, "redacted")
+}
+
+// ReplaceSecrets returns the entry with every secret that is written out replaced by what keep answers: in env and
+// headers the whole value, in args and url the part that is one. name says what the secret is called there.
+func ReplaceSecrets(s Server, keep func(name, secret string) (string, error)) (Server, error) {
+	var failed error
+	replace := func(name, secret string) string {
+		text, err := keep(name, secret)
+		failed = errors.Join(failed, err)
+		return text
+	}
+	s.Args = slices.Clone(s.Args)
+	original := slices.Clone(s.Args)
+	for i, arg := range original {
+		at, found := secretArg(original, i)
+		if !found && literal(arg) && MaskURL(arg) != arg {
+			at, found = 0, true
+		}
+		if !found {
+			continue
+		}
+		name := strings.TrimLeft(strings.TrimSuffix(arg[:at], "="), "-")
+		if at == 0 && i > 0 && strings.HasPrefix(original[i-1], "-") {
+			name = strings.TrimLeft(original[i-1], "-")
+		}
+		if name == "" {
+			name = fmt.Sprintf("ARG_%d", i+1)
+		}
+		s.Args[i] = arg[:at] + replace(name, arg[at:])
+	}
+	for _, m := range []*map[string]string{&s.Env, &s.Headers} {
+		*m = maps.Clone(*m)
+		for _, name := range slices.Sorted(maps.Keys(*m)) {
+			if v := (*m)[name]; literal(v) && (secretName.MatchString(name) || secretShape.MatchString(v) || MaskURL(v) != v || credential.MatchString(name+": "+v)) {
+				(*m)[name] = replace(name, v)
+			}
+		}
+	}
+	s.URL = replaceURL(s.URL, replace)
+	return s, failed
+}
+
+// replaceURL replaces the user part and the secret query values of an address, and whatever else has a secret's shape.
+func replaceURL(text string, replace func(name, secret string) string) string {
+	if scheme, rest, found := strings.Cut(text, "://"); found && literal(text) {
+		host, tail := rest, ""
+		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+			host, tail = rest[:end], rest[end:]
+		}
+		if at := strings.LastIndex(host, "@"); at > 0 {
+			text = scheme + "://" + replace("USER", host[:at]) + host[at:] + tail
+		}
+	}
+	base, query, found := strings.Cut(text, "?")
+	if secretShape.MatchString(base) {
+		base = secretShape.ReplaceAllStringFunc(base, func(secret string) string { return replace("URL", secret) })
+	}
+	if !found {
+		return base
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		if name, value, _ := strings.Cut(part, "="); secretQuery(name, value) {
+			parts[i] = name + "=" + replace(name, value)
+		}
+	}
+	return base + "?" + strings.Join(parts, "&")
 }

@@ -428,7 +428,7 @@ func (e *entry) untyped() {
 		e.server.Transport = capability.TransportHTTP
 	case e.client.urlIsSSE:
 		e.server.Transport = capability.TransportSSE
-		e.note("mcp_type_missing", e.line, e.client.name+" takes a url without type for the old HTTP+SSE transport",
+		e.note("mcp_type_missing", e.line, "has a url and no type, which "+e.client.name+" takes for the old HTTP+SSE transport",
 			`write "httpUrl" if the server speaks Streamable HTTP`)
 	default:
 		e.server.Transport = capability.TransportHTTP

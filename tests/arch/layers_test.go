@@ -53,6 +53,7 @@ var rooms = map[string]layer{
 	"internal/childproc":   services,
 	"internal/dispatch":    services,
 	"internal/hookrun":     services,
+	"internal/importer":    services,
 	"internal/mcpio":       services,
 	"internal/pluginstore": services,
 	"internal/protocol":    services,
