@@ -344,7 +344,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 
 // bare is the manifest of a folder without one: it has at least one component at a usual place.
 func bare(fsys fs.FS, name string) (Manifest, error) {
-	for _, place := range []string{"SKILL.md", "skills", "commands", "agents", "hooks/hooks.json", ".mcp.json", "output-styles", ".lsp.json"} {
+	for _, place := range []string{EntryName, "SKILL.md", "skills", "commands", "agents", "hooks/hooks.json", ".mcp.json", "output-styles", ".lsp.json"} {
 		if _, err := fs.Stat(fsys, place); err == nil {
 			if why := CheckName(name); why != "" {
 				return Manifest{}, vakerr.New(vakerr.PluginInvalid, "the plugin has no manifest, and the name of its folder cannot be its own: %s", why).

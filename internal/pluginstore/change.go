@@ -82,27 +82,59 @@ func (s *Store) stageSource(ctx context.Context, q Request) (*Content, error) {
 	if !slices.Contains(plugin.Scopes, q.Scope) {
 		return nil, vakerr.New(vakerr.InvalidRequest, "there is no scope %.32q", q.Scope).WithRemedy("name one of user, project and local")
 	}
+	var c *Content
+	err := s.staged(ctx, q, func(stage *stage, staging, source string, entry *plugin.Entry) (err error) {
+		c, err = s.settle(stage, staging, source, entry, q.Digest)
+		return err
+	})
+	return c, err
+}
+
+// Available is the digest of what the source of a plugin holds now. Nothing is installed.
+func (s *Store) Available(ctx context.Context, r plugin.Record) (digest string, err error) {
+	q := Request{Source: r.Source.Path, Plugin: r.Source.Plugin}
+	err = s.locked(func() error {
+		return s.staged(ctx, q, func(stage *stage, staging, source string, entry *plugin.Entry) error {
+			root, err := os.OpenRoot(filepath.Join(staging, filepath.FromSlash(stage.inner())))
+			if err != nil {
+				return storeError("the staged files cannot be opened", err)
+			}
+			defer root.Close()
+			if err := addOffer(root, entry, fallbackName(source)); err != nil {
+				return err
+			}
+			if digest, err = digestTree(root.FS(), s.Limits); err != nil {
+				return storeError("the staged files cannot be read", err)
+			}
+			return nil
+		})
+	})
+	return digest, err
+}
+
+// staged copies the source of a request and lets do look at the copy, which is gone afterwards where it was not moved.
+func (s *Store) staged(ctx context.Context, q Request, do func(stage *stage, staging, source string, entry *plugin.Entry) error) error {
 	staging := filepath.Join(s.dir, stagingFolder)
 	if err := os.RemoveAll(staging); err != nil { // what somebody who was killed left
-		return nil, storeError("the folder for staging cannot be emptied", err)
+		return storeError("the folder for staging cannot be emptied", err)
 	}
 	if err := os.MkdirAll(staging, 0o700); err != nil {
-		return nil, storeError("the folder for staging cannot be made", err)
+		return storeError("the folder for staging cannot be made", err)
 	}
 	defer os.RemoveAll(staging)
 	source, entry, err := resolve(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stage, err := newStage(staging, s.Limits)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer stage.root.Close()
 	if err := stage.take(ctx, source); err != nil {
-		return nil, err
+		return err
 	}
-	return s.settle(stage, staging, source, entry, q.Digest)
+	return do(stage, staging, source, entry)
 }
 
 // settle gives a staged folder its place by its digest.

@@ -220,6 +220,15 @@ func (s *Store) enabled(r plugin.Record) (*Enabled, *capability.Problem) {
 	return nil, &p
 }
 
+// Facts are what the state of a record depends on, by what lies on the disk, with the content; nil where it is blocked.
+func (s *Store) Facts(r plugin.Record) (*Content, plugin.Facts) {
+	c, f, err := s.facts(r)
+	if err != nil {
+		return nil, f
+	}
+	return c, f
+}
+
 // facts are what the state of a record depends on, by what lies on the disk.
 func (s *Store) facts(r plugin.Record) (*Content, plugin.Facts, error) {
 	content, err := s.Load(r.Current.Digest)
