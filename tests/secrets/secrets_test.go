@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vak-actors/vak-actors/host"
 	"github.com/vak-actors/vak-actors/internal/childproc"
+	"github.com/vak-actors/vak-actors/internal/plugin"
+	"github.com/vak-actors/vak-actors/internal/pluginstore"
 	"github.com/vak-actors/vak-actors/tests/faultserver/faulttest"
 )
 
@@ -56,7 +59,7 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 	w.write("ws/.claude/settings.json", fmt.Sprintf(`{"env":{"API_TOKEN":%q},"hooks":{"PreToolUse":[{"matcher":"Glob","hooks":[
 		{"type":"http","url":"%s/500?key=%s","headers":{"Authorization":"Bearer $HOOK_TOKEN"},"allowedEnvVars":["HOOK_TOKEN"]}]}]}}`,
 		w.canary("env of settings.json"), url, w.canary("the url of a hook")))
-	servers = append(servers, "json")
+	servers = append(servers, "json", "plugin.kit.s")
 	// Other programs' files, in the workspace and at home. They are followed, imported, or not read at all.
 	for path, text := range map[string]string{
 		"ws/.cursor/mcp.json":                            `{"mcpServers":{"cursor":{"command":%q,"env":{"API_TOKEN":%q}}}}`,
@@ -72,7 +75,11 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 	} {
 		w.write(path, fmt.Sprintf(text, command, w.canary(strings.ReplaceAll(strings.TrimPrefix(path, "ws/"), "/", " "))))
 	}
-	w.write("data/secrets.env", fmt.Sprintf("FILE_TOKEN=%s\"\\x\nHEADER_TOKEN=%s\nURL_PASSWORD=%s\n",
+	w.install(fmt.Sprintf(`{"name":"kit","version":"1.0.0",
+		"userConfig":{"token":{"type":"string","title":"Token","description":"of the service","sensitive":true}},
+		"mcpServers":{"s":{"command":%q,"args":["-leak-env","API_TOKEN"],"env":{"API_TOKEN":"${user_config.token}"}},
+			"t":{"command":"/nowhere/x","args":["--token","${user_config.token}"],"env":{"API_TOKEN":%q}}}}`, command, w.canary("a literal of a plugin")))
+	w.write("data/secrets.env", plugin.SecretName("kit", "token")+"="+w.canary("an option of a plugin")+fmt.Sprintf("\nFILE_TOKEN=%s\"\\x\nHEADER_TOKEN=%s\nURL_PASSWORD=%s\n",
 		w.canary("secrets.env"), w.canary("a header"), w.canary("a password of an url")))
 	w.write("token", w.canary("the token of the daemon")+"\n")
 	w.write("home/.keep", "")
@@ -83,6 +90,20 @@ func newWorld(t *testing.T) (w *world, servers []string, heard func() string) {
 		"UNUSED_TOKEN=" + w.canary("what nobody asks for"),
 	})
 	return w, servers, heard
+}
+
+// install puts a plugin of that manifest in force.
+func (w *world) install(manifest string) {
+	w.Helper()
+	w.write("kit/.claude-plugin/plugin.json", manifest)
+	store := pluginstore.Open(host.PluginFolder(w.path("data"), ""))
+	_, c, err := store.Install(w.Context(), pluginstore.Request{Source: w.path("kit"), Scope: "user"})
+	if err == nil {
+		_, err = store.Enable("kit", "user", plugin.Consent{Digest: c.Digest, Scope: "user", Brings: c.Brings.Digest()}, nil)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
 }
 
 // No canary appears in any log, report, ledger, file, argv or error, whatever fails and whoever asks.

@@ -149,7 +149,7 @@ func (w *world) end(p *childproc.Process) {
 		}
 		w.heard(name, string(text))
 	}
-	w.files("data", "secrets.env")
+	w.files("data", "secrets.env", "plugin.json")
 	w.files("ws", "vak.toml", ".mcp.json", "mcp.json", "settings.json", "config.toml")
 	w.files("home", ".claude.json", "mcp.json", "settings.json", "config.toml", "claude_desktop_config.json")
 }
