@@ -40,7 +40,7 @@ func TestChannelNames(t *testing.T) {
 				for _, n := range list.names {
 					for category, got := range map[string]bool{
 						"tools": c.AllowsTool(n), "commands": c.Allows(capability.ID{Kind: capability.KindCommand, Name: n}),
-						"skills": c.AllowsSkill(n), "hooks": c.AllowsHook(n),
+						"skills": c.AllowsSkill(n), "hooks": c.AllowsHook(n), "hook ids": c.Allows(capability.ID{Kind: capability.KindHook, Name: n}),
 					} {
 						if got != list.want {
 							t.Errorf("%s shows %q: %v", category, n, got)

@@ -232,6 +232,10 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: %+v and %+v", req.Rule(), a, b)
 		}
 	}
+	project.Lines = RuleLines{Mode: 2, Allow: []int{5}}
+	if _, problems := CompileEngine(project, shared); problems[0].Line != 2 || problems[1].Line != 5 || problems[1].Hint == "" {
+		t.Errorf("what an untrusted layer would grant stands elsewhere: %v", problems)
+	}
 	project.Mode = "read-only"
 	if strict, _ := CompileEngine(project, shared); strict.mode != ReadOnly {
 		t.Errorf("an untrusted layer may restrict: %s", strict.mode)

@@ -181,6 +181,41 @@ func TestReachRevoked(t *testing.T) {
 	}
 }
 
+// V150: what is held is blocked whatever the rules allow, in the words of whoever holds it; revoked counts before that.
+func TestReachHeld(t *testing.T) {
+	id := capability.ID{Kind: capability.KindMCP, Name: "git"}
+	c := &capability.Capability{Declaration: capability.Declaration{
+		ID: id, Config: &capability.Server{}, Hold: &capability.Hold{Reason: "changed", Remedy: "pins approve"},
+	}}
+	e := engine(t, PermissionRules{Mode: "full-access", Allow: []string{"mcp"}})
+	if got := StandingOf(e, c, nil, true); got != (Standing{ID: id, State: Blocked, Reason: "changed", Remedy: "pins approve"}) {
+		t.Errorf("%+v", got)
+	}
+	if got := StandingOf(e, c, capability.Revocations{id: "bad"}, true); got.State != Revoked {
+		t.Errorf("%+v", got)
+	}
+}
+
+// V161: a mode is stricter than another one, never than none.
+func TestStricterThen(t *testing.T) {
+	at := func(mode string) *Current { return &Current{Engine: engine(t, PermissionRules{Mode: mode})} }
+	for _, tc := range []struct {
+		before, next *Current
+		want         bool
+	}{
+		{at("full-access"), at("read-only"), true},
+		{at("full-access"), at(""), true},
+		{at(""), at(""), false},
+		{at("read-only"), at("full-access"), false},
+		{nil, at("read-only"), false},
+		{at("full-access"), nil, false},
+	} {
+		if got := tc.before.StricterThen(tc.next); got != tc.want {
+			t.Errorf("%+v then %+v: %v", tc.before, tc.next, got)
+		}
+	}
+}
+
 // A shut engine blocks everything that is called under a permission.
 func TestReachShut(t *testing.T) {
 	e, _ := CompileEngine(PermissionRules{Deny: []string{"("}})

@@ -186,6 +186,27 @@ func TestDeniedCommands(t *testing.T) {
 	}
 }
 
+// A line that hides a file is asked about where rules speak of files, one that hides a program where they speak of commands,
+// and neither where there is nothing to get around.
+func TestHiddenCommands(t *testing.T) {
+	for _, tc := range []struct {
+		rules         PermissionRules
+		file, program Effect
+	}{
+		{PermissionRules{}, Allow, Allow},
+		{PermissionRules{Deny: []string{"fetch(https://*)"}}, Allow, Allow},
+		{PermissionRules{Deny: []string{"write(secret/**)"}}, Ask, Ask},
+		{PermissionRules{Ask: []string{"bash(rm *)"}}, Ask, Ask},
+		{PermissionRules{Deny: []string{"bash"}}, Deny, Deny},
+	} {
+		tc.rules.Mode = "full-access"
+		e := engine(t, tc.rules)
+		if file, program := e.Decide(bash("echo x > $F")), e.Decide(bash("$F x")); file.Effect != tc.file || program.Effect != tc.program {
+			t.Errorf("%+v: a file is %+v, a program %+v", tc.rules, file, program)
+		}
+	}
+}
+
 // V157: no way of dressing up a command turns a refusal into a permission.
 func TestDressingUpGrantsNothing(t *testing.T) {
 	e := engine(t, PermissionRules{Mode: "full-access", Deny: []string{"bash(rm *)"}, Allow: []string{"bash(ls *)", "bash(echo *)"}})
