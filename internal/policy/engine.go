@@ -102,10 +102,6 @@ func (c *engineCompiler) report(severity capability.Severity, code string, l Per
 
 func (c *engineCompiler) layer(l PermissionRules) {
 	c.mode(l)
-	if len(l.Folders) > 0 {
-		c.report(capability.SeverityWarning, "permissions_unsupported", l, l.Lines.Folders,
-			"additionalDirectories are not taken over: the tools here work in the workspace", "remove them, or open the folder as a workspace of its own")
-	}
 	withheld, first := 0, 0 // allow rules of an untrusted layer, and the line of the first
 	for _, effect := range []Effect{Deny, Ask, Allow} {
 		texts, lines := l.list(effect)

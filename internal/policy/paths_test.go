@@ -3,8 +3,6 @@ package policy
 import (
 	"strings"
 	"testing"
-
-	"github.com/vak-actors/vak-actors/capability"
 )
 
 // Where a path of an own rule begins, and that what allows never reaches further than it says, while what denies does.
@@ -66,15 +64,5 @@ func TestClaudePathsOutside(t *testing.T) {
 		if got := claude(t, PermissionRules{Deny: []string{"Edit(*.go)"}}).Decide(at("change", subject)); got.Effect != Deny {
 			t.Errorf("deny on %s: %+v", subject, got)
 		}
-	}
-}
-
-// What a settings file of Claude Code asks for beyond rules is named, with its line.
-func TestAdditionalDirectories(t *testing.T) {
-	_, problems := CompileEngine(PermissionRules{
-		Dialect: capability.DialectClaude, Source: ".claude/settings.json", Folders: []string{"../other"}, Lines: RuleLines{Folders: 9},
-	})
-	if len(problems) != 1 || problems[0].Line != 9 || problems[0].Path != ".claude/settings.json" || problems[0].Hint == "" {
-		t.Errorf("%v", problems)
 	}
 }

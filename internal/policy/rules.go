@@ -41,8 +41,6 @@ type PermissionRules struct {
 	Ask   []string `toml:"ask" json:"ask,omitempty"`
 	Deny  []string `toml:"deny" json:"deny,omitempty"`
 
-	Folders []string `toml:"-" json:"-"` // of Claude Code its additionalDirectories: a problem, nothing here reaches further for them
-
 	Source    string             `toml:"-" json:"-"`                   // the file, as problems name it
 	Dialect   capability.Dialect `toml:"-" json:"dialect,omitempty"`   // the own one or Claude Code's
 	Untrusted bool               `toml:"-" json:"untrusted,omitempty"` // nobody has trusted the source: what grants is passed over
@@ -51,7 +49,7 @@ type PermissionRules struct {
 
 // RuleLines are the lines on which a layer's entries stand, 1-based; 0, or a list that is too short, where it is not known.
 type RuleLines struct {
-	Mode, Folders    int
+	Mode             int
 	Allow, Ask, Deny []int
 }
 
