@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -42,8 +41,12 @@ var claudeTools = map[string]claudeTool{
 	"skill":        {kind: SubjectName},
 }
 
-// errNoTool is returned for rules about what this runtime does not have; they are read and mean nothing.
-var errNoTool = errors.New("there is no such tool here, so the rule has no effect")
+// noEffect is the error of a rule that can be read and means nothing here: why.
+type noEffect string
+
+func (e noEffect) Error() string { return string(e) }
+
+const errNoTool noEffect = "there is no such tool here, so the rule has no effect"
 
 // claudeCompiler reads rules of Claude Code.
 type claudeCompiler struct{ host Host }
@@ -114,7 +117,7 @@ func (c claudeCompiler) specifier(effect Effect, name string, known claudeTool, 
 		return claudeCommand(text, specifier)
 	case known.kind == SubjectPath:
 		if strings.EqualFold(name, "Write") && effect == Allow {
-			return nil, fmt.Errorf("%q is never consulted by the program it was written for, and grants nothing: write Edit(%s)", text, specifier)
+			return nil, noEffect(fmt.Sprintf("the program it was written for never consults it, and it grants nothing here: write Edit(%s)", specifier))
 		}
 		return c.paths(effect, text, specifier)
 	case known.kind == SubjectURL:

@@ -182,9 +182,11 @@ func TestClaudeProblems(t *testing.T) {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
-	for _, text := range []string{"Write(a)", "*", "M*"} {
-		_, problems := CompileEngine(PermissionRules{Dialect: capability.DialectClaude, Allow: []string{text}})
-		if len(problems) != 1 {
+	for text, severity := range map[string]capability.Severity{
+		"Write(a)": capability.SeverityWarning, "Task(a)": capability.SeverityWarning, "*": capability.SeverityError, "M*": capability.SeverityError,
+	} {
+		e, problems := CompileEngine(PermissionRules{Dialect: capability.DialectClaude, Allow: []string{text}})
+		if len(problems) != 1 || problems[0].Severity != severity || e.Decide(deleting).Effect != Ask {
 			t.Errorf("allow %s: %v", text, problems)
 		}
 	}
