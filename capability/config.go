@@ -219,6 +219,8 @@ type ObservedTool struct {
 	ReadOnly    bool `json:"readOnly,omitempty"`
 	Destructive bool `json:"destructive,omitempty"`
 	Idempotent  bool `json:"idempotent,omitempty"`
+
+	Hold *Hold `json:"hold,omitempty"` // nil: nothing holds it back
 }
 
 // Tool returns the catalog's tool of that name, or nil.

@@ -19,6 +19,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/builtin"
 	"github.com/vak-actors/vak-actors/internal/config"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -80,7 +81,7 @@ func (s *scanner) Scan(ctx context.Context) (reconciler.World, error) {
 		s.seen = seen
 	}
 	world := reconciler.World{
-		Declarations: s.merged.Declarations, PinWorkspace: s.whose == Trusted, Shadowed: s.merged.Shadowed, Policy: s.policy,
+		Declarations: s.merged.Declarations, Pins: s.pins(), Shadowed: s.merged.Shadowed, Policy: s.policy,
 		Problems: slices.Concat(s.merged.Problems, s.problems, broken, unlearned),
 	}
 	world.Watch = slices.Clone(s.pointers)
@@ -121,6 +122,15 @@ func (s *scanner) untrusted(r declare.Result) declare.Result {
 		Severity: capability.SeverityWarning, Code: "workspace_untrusted", Path: ".", Message: message, Hint: remedy,
 	})
 	return r
+}
+
+// pins says what is pinned. A clone does not loosen what is pinned of it.
+func (s *scanner) pins() pins.Settings {
+	settings := pins.Settings{Tools: s.merged.Config.Pins.Tools, Workspace: s.whose == Trusted}
+	if s.whose != Own && settings.Tools == pins.Follow {
+		settings.Tools = pins.Keep
+	}
+	return settings
 }
 
 // installed are the roots of the enabled plugins. While the list of them cannot be read, those of the last pass stay.

@@ -126,8 +126,8 @@ func TestUntrustedWorkspace(t *testing.T) {
 		if n != held || got.Effect != fetch || denied.Effect != policy.Deny || (w.Policy.HoldCommands != "") != (held > 0) {
 			t.Errorf("%d held, fetch %+v, write %+v, commands held: %q", n, got, denied, w.Policy.HoldCommands)
 		}
-		if w.PinWorkspace == (held > 0) {
-			t.Errorf("pinned: %t", w.PinWorkspace)
+		if w.Pins.Workspace == (held > 0) {
+			t.Errorf("pinned: %t", w.Pins.Workspace)
 		}
 	}
 	look(4, policy.Ask)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -18,7 +19,7 @@ import (
 // World is what a pass found.
 type World struct {
 	Declarations []capability.Declaration
-	PinWorkspace bool // what the workspace runs stays as it was when it was first seen, until a person approves
+	Pins         pins.Settings
 	Problems     []capability.Problem
 	Shadowed     []capability.Shadow
 	Policy       *policy.Current // the same pointer while the rules are the same
@@ -151,7 +152,7 @@ func (r *reconciler) pass(c *actorkit.Context) {
 		ctx, cancel := context.WithTimeout(ctx, askRegistry)
 		defer cancel()
 		result, err := actorkit.Ask[*protocol.DeclareResult](ctx, registry, &protocol.Declare{
-			Declarations: world.Declarations, PinWorkspace: world.PinWorkspace, Problems: world.Problems, Shadowed: world.Shadowed, Policy: world.Policy, Loop: loop,
+			Declarations: world.Declarations, Pins: world.Pins, Problems: world.Problems, Shadowed: world.Shadowed, Policy: world.Policy, Loop: loop,
 		})
 		return passed{world, result, err}
 	})

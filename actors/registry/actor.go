@@ -10,6 +10,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/turn"
@@ -22,6 +23,7 @@ type Memory interface {
 	SaveEpoch(ctx context.Context, e RememberedEpoch) error
 	SaveRevocations(ctx context.Context, r capability.Revocations) error
 	SaveObservation(ctx context.Context, server string, o *RememberedObservation) error // nil forgets
+	SavePins(ctx context.Context, id capability.ID, e *pins.Entry) error                // nil forgets
 }
 
 // Config is what a registry is made of.
@@ -63,6 +65,10 @@ type registry struct {
 	catalogs     catalogs
 	indexes      turn.Indexes // of what find has searched
 	policy       *policy.Current
+	pins         pins.Settings
+	book         pins.Book      // what is approved
+	pending      []pins.Pending // what waits for a person
+	heldTools    map[string]map[string]capability.ObservedTool
 	loop         capability.LoopHealth
 
 	publishing bool                                      // an epoch number is being made durable
@@ -124,6 +130,10 @@ func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) 
 		r.revoke(c, m, reply)
 	case *registryv1.Restore:
 		r.restore(c, m, reply)
+	case *registryv1.ListPins:
+		reply.Reply(r.listPins(m))
+	case *registryv1.DecidePin:
+		r.decidePin(c, m, reply)
 	case *registryv1.GetReport:
 		r.report(c, reply)
 	case *registryv1.Find:
@@ -168,6 +178,7 @@ func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
 	r.history = capability.NewHistory(m.memory.Epoch.History)
 	r.revoked = m.memory.Revocations
 	maps.Copy(r.observations, m.memory.Observations)
+	r.book = m.memory.Pins
 	r.resume(r.Gate.View())
 	r.publishView()
 	for _, p := range r.waiting {
@@ -203,7 +214,9 @@ func isAsk(msg any) bool {
 func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actorkit.Replier) {
 	before := r.snapshot.Epoch
 	r.declared, r.problems, r.shadowed = m.Declarations, m.Problems, m.Shadowed
+	r.pins = m.Pins
 	r.forgetObservations(c)
+	r.forgetPins(c)
 	broken := capability.Broken(m.Problems, m.Declarations)
 	brokenMoved := !maps.Equal(broken, r.broken)
 	r.broken = broken
@@ -251,7 +264,7 @@ func (r *registry) noteLoop(f protocol.LoopFacts) {
 // publishView shows the current state at the gate. It returns when no dispatch can still act on an older view. Before
 // the first set is published no policy is shown either: nobody can begin a turn with a set that does not stand yet.
 func (r *registry) publishView() {
-	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history, Broken: r.broken}
+	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history, Broken: r.broken, Pinned: r.heldTools}
 	if r.snapshot.Set == nil {
 		v.Policy = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/pins"
 )
 
 // Remembered is everything a registry takes up after a restart.
@@ -13,6 +14,7 @@ type Remembered struct {
 	Epoch        RememberedEpoch
 	Revocations  capability.Revocations
 	Observations map[string]*RememberedObservation // by server
+	Pins         pins.Book
 }
 
 // RememberedEpoch is the last published epoch. Of its set only the marks are kept.
@@ -41,6 +43,7 @@ const (
 	epochKey          = "registry.epoch"
 	revocationsKey    = "registry.revocations"
 	observationPrefix = "registry.observation."
+	pinPrefix         = "registry.pin."
 )
 
 // NewMemory keeps a registry's memory in values.
@@ -73,7 +76,37 @@ func (m *memory) Load(ctx context.Context) (Remembered, error) {
 			all.Observations[strings.TrimPrefix(key, observationPrefix)] = &o
 		}
 	}
-	return all, nil
+	return all, m.loadPins(ctx, &all)
+}
+
+func (m *memory) loadPins(ctx context.Context, all *Remembered) error {
+	keys, err := m.values.StateKeys(ctx, m.tenant, pinPrefix)
+	if err != nil {
+		return err
+	}
+	all.Pins = make(pins.Book, len(keys))
+	for _, key := range keys {
+		id, err := capability.ParseID(strings.TrimPrefix(key, pinPrefix))
+		if err != nil {
+			return err
+		}
+		var e *pins.Entry
+		if err := m.load(ctx, key, &e); err != nil {
+			return err
+		}
+		if e != nil {
+			all.Pins[id] = e
+		}
+	}
+	return nil
+}
+
+// SavePins implements Memory.
+func (m *memory) SavePins(ctx context.Context, id capability.ID, e *pins.Entry) error {
+	if e == nil {
+		return m.values.Put(ctx, m.tenant, pinPrefix+id.String(), nil)
+	}
+	return m.save(ctx, pinPrefix+id.String(), e)
 }
 
 func (m *memory) load(ctx context.Context, key string, into any) error {

@@ -100,6 +100,7 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 	if r.Asking != nil {
 		in.Asking = r.Asking()
 	}
+	in.Problems = slices.Concat(in.Problems, pinProblems(r.pending, r.snapshot.Set))
 	c.Go(func(context.Context) any {
 		defer reply.Reply(errReportBroke) // an earlier answer counts
 		in.Problems = slices.Concat(in.Problems, r.catalogs.problems(in.Snapshot.Set))

@@ -24,7 +24,7 @@ func (r *registry) publishThen(c *actorkit.Context, done func(capability.Epoch, 
 }
 
 func (r *registry) publish(c *actorkit.Context) {
-	set, err := r.snapshot.Set.Renew(r.effective(), r.revoked)
+	set, err := r.snapshot.Set.Renew(r.pinned(c, r.effective()), r.revoked)
 	if err != nil {
 		c.Log().Error("the declared set is not consistent; the last one stays", slog.Any("error", err))
 		r.settle(vakerr.New(vakerr.Internal, "the declared set is not consistent: %v", err))

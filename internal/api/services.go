@@ -74,6 +74,14 @@ func (s services) Reload(ctx context.Context, r *connect.Request[registryv1.Relo
 	return ask[registryv1.ReloadResult](ctx, s.door, r)
 }
 
+func (s services) ListPins(ctx context.Context, r *connect.Request[registryv1.ListPins]) (*connect.Response[registryv1.ListPinsResult], error) {
+	return ask[registryv1.ListPinsResult](ctx, s.door, r)
+}
+
+func (s services) DecidePin(ctx context.Context, r *connect.Request[registryv1.DecidePin]) (*connect.Response[registryv1.DecidePinResult], error) {
+	return ask[registryv1.DecidePinResult](ctx, s.door, r)
+}
+
 func (s services) Find(ctx context.Context, r *connect.Request[registryv1.Find]) (*connect.Response[registryv1.FindResult], error) {
 	return ask[registryv1.FindResult](ctx, s.door, r)
 }

@@ -99,9 +99,9 @@ func (b *broker) catalog(ctx context.Context, c op.Call, server string) ([]*capa
 		return nil, err
 	}
 	kept := make([]*capability.ObservedTool, 0, len(all))
-	for i := range all {
-		if c.Bound.AllowsServerTool(server, all[i].Name) {
-			kept = append(kept, &all[i])
+	for _, tool := range all {
+		if tool = c.Approved(server, tool); c.Bound.AllowsServerTool(server, tool.Name) {
+			kept = append(kept, &tool)
 		}
 	}
 	return kept, nil
@@ -160,6 +160,9 @@ func (b *broker) admit(ctx context.Context, c op.Call, server, name string, argu
 		return err
 	}
 	if i := slices.IndexFunc(catalog, named); i >= 0 {
+		if held := catalog[i].Hold; held != nil {
+			return vakerr.New(vakerr.CapabilityHeld, "%s/%s is held: %s", server, name, held.Reason).WithRemedy("%s", held.Remedy)
+		}
 		if err := c.Permit(server, catalog[i]); err != nil {
 			return err
 		}

@@ -76,6 +76,7 @@ func (w *world) call(ctx context.Context, name, arguments string) (op.Result, er
 	return o.Run(ctx, op.Call{
 		Arguments: json.RawMessage(arguments), Bound: w.bound, WritePaths: w.writes, Commit: func() error { return w.gate },
 		Permit:     func(string, *capability.ObservedTool) error { return w.forbidden },
+		Approved:   func(_ string, tool capability.ObservedTool) capability.ObservedTool { return tool },
 		PermitPath: func(path string) error { w.judged = append(w.judged, path); return w.forbidden },
 	})
 }

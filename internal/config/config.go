@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -17,6 +18,7 @@ type Config struct {
 	Channels    map[string]policy.ChannelRules // [channels.<name>]
 	Permissions policy.PermissionRules         // [permissions]
 	Approvals   Approvals                      // of [permissions]
+	Pins        Pins                           // [pins]
 	Tenants     map[string]Tenant              // [tenants.<id>]
 
 	Reconcile Reconcile
@@ -36,6 +38,11 @@ type Config struct {
 // Approvals is what [permissions] says of approvals.
 type Approvals struct {
 	Timeout time.Duration // how long a call of an attended session waits for a person; written as approval_timeout; default 5m
+}
+
+// Pins is [pins].
+type Pins struct {
+	Tools pins.OnChange // what happens when a server changes the text of a tool: keep (default), refuse or follow
 }
 
 // Reconcile is [reconcile].

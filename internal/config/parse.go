@@ -8,6 +8,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/approval"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -85,6 +86,10 @@ func readDaemon(top *section, c *Config) {
 
 	s = top.always("auth")
 	c.Auth.TokenFile = s.text("token_file", "")
+	s.close()
+
+	s = top.always("pins")
+	c.Pins.Tools = pins.OnChange(s.oneOf("tools", string(pins.Keep), string(pins.Keep), string(pins.Refuse), string(pins.Follow)))
 	s.close()
 
 	s = top.always("intent")

@@ -105,7 +105,7 @@ func (r *run) attempt(ctx context.Context, o *op.Op) (op.Result, error) {
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
 		Bound:  r.call.Admission.Bound(r.call.Discovery),
-		Permit: r.permitObserved, PermitPath: r.permitPath, MaySee: r.maySee,
+		Permit: r.permitObserved, Approved: r.approved, PermitPath: r.permitPath, MaySee: r.maySee,
 		Commit: r.commit,
 	})
 }
@@ -135,6 +135,14 @@ func (r *run) maySee(p string) bool {
 // not known, nothing could be held against it.
 func (r *run) permitObserved(server string, tool *capability.ObservedTool) error {
 	return r.recheck([]policy.Request{turn.ServerRequest(server, tool.Name, tool)})
+}
+
+// approved is the version of a server's tool that is in force, whatever the server says of it.
+func (r *run) approved(server string, tool capability.ObservedTool) capability.ObservedTool {
+	if pinned, is := r.Gate.View().Pinned[server][tool.Name]; is {
+		return pinned
+	}
+	return tool
 }
 
 // commit is the gate: the check and the decision to go on are one step, which no revocation can come between. A policy

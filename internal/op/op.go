@@ -33,6 +33,10 @@ type Call struct {
 	// the call is not permitted, and is returned as it is. It does not block.
 	Permit func(server string, tool *capability.ObservedTool) error
 
+	// Approved is asked by an op that learns from a server what a tool of it is: it returns the version that is in force. It
+	// does not block.
+	Approved func(server string, tool capability.ObservedTool) capability.ObservedTool
+
 	// PermitPath is asked by an op that follows links, with the path, relative to the workspace, that they led to: an error
 	// means that the call is not permitted there, and is returned as it is. It does not block.
 	PermitPath func(path string) error

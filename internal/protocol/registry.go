@@ -6,6 +6,7 @@ import (
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -19,7 +20,7 @@ func (*Revoked) ControlMessage() {}
 // DeclareResult. Safe to repeat.
 type Declare struct {
 	Declarations []capability.Declaration // one an id
-	PinWorkspace bool                     // see pins.Settings
+	Pins         pins.Settings
 	Problems     []capability.Problem
 	Shadowed     []capability.Shadow
 	Policy       *policy.Current

@@ -20,6 +20,10 @@ type View struct {
 	// Broken are skills and commands that no file declares because it cannot be read, with what is wrong. Nothing can be
 	// done with them; whoever asks for one is told.
 	Broken map[capability.ID]capability.Problem
+
+	// Pinned are the versions of servers' tools that are in force where the server itself says otherwise, by server and
+	// name. They are in the snapshot, too; here for whoever asks the server.
+	Pinned map[string]map[string]capability.ObservedTool
 }
 
 const gateShards = 64 // a power of two: Enter masks with it

@@ -185,6 +185,9 @@ func (r resolver) serverTool(t Target, tool string, arguments json.RawMessage) (
 	c, _ := r.a.Server(t.Server)
 	observation := c.Config.(*capability.Server).Observation
 	t.ServerTool, t.ServerArguments, t.Observed = tool, inner, observation.Tool(tool)
+	if t.Observed != nil && t.Observed.Hold != nil {
+		return t, vakerr.New(vakerr.CapabilityHeld, "%s/%s is held: %s", t.Server, tool, t.Observed.Hold.Reason).WithRemedy("%s", t.Observed.Hold.Remedy)
+	}
 	known := observation != nil && observation.Catalog != nil
 	if !r.a.AllowsServerTool(t.Server, tool) || known && t.Observed == nil {
 		return t, r.noServerTool(t.Server, tool)

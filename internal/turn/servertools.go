@@ -47,7 +47,7 @@ func (a *Admitted) admitServerTools() {
 }
 
 func (a *Admitted) callable(server string, t *capability.ObservedTool) bool {
-	return a.AllowsServerTool(server, t.Name) && a.input.Engine.Decide(ServerRequest(server, t.Name, t)).Effect != policy.Deny
+	return t.Hold == nil && a.AllowsServerTool(server, t.Name) && a.input.Engine.Decide(ServerRequest(server, t.Name, t)).Effect != policy.Deny
 }
 
 // ServerRequest is what the permission engine is asked about a call of a server's tool. t is the observed tool, or nil

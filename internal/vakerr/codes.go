@@ -46,6 +46,11 @@ const (
 	HookFailed       Code = "hook_failed"
 	Unauthenticated  Code = "unauthenticated"
 
+	// Pins: of what differs from what was approved.
+	CapabilityHeld Code = "capability_held"
+	PinMoved       Code = "pin_moved"
+	PinUnknown     Code = "pin_unknown"
+
 	// Approvals: of a call whose approval did not come, and of an answer that cannot count.
 	ApprovalRejected      Code = "approval_rejected"
 	ApprovalExpired       Code = "approval_expired"
@@ -124,6 +129,8 @@ var kindOf = map[Code]Kind{
 
 	PermissionDenied: KindDenied, ApprovalRequired: KindDenied, ChannelDenied: KindDenied, HookBlocked: KindDenied,
 	HookFailed: KindUnavailable, Unauthenticated: KindDenied,
+
+	CapabilityHeld: KindDenied, PinMoved: KindConflict, PinUnknown: KindNotFound,
 
 	ApprovalRejected: KindDenied, ApprovalExpired: KindDenied, ApprovalConsumed: KindConflict,
 	ApprovalInputMismatch: KindConflict, ApprovalNotFound: KindNotFound,

@@ -41,6 +41,7 @@ var rooms = map[string]layer{
 	"internal/lifecycle": pure,
 	"internal/op":        pure,
 	"internal/phrase":    pure,
+	"internal/pins":      pure,
 	"internal/plugin":    pure,
 	"internal/policy":    pure,
 	"internal/schema":    pure,

@@ -504,6 +504,393 @@ func (x *RestoreResult) GetWasRevoked() bool {
 }
 
 // Reload asks for a reconcile pass now and waits for it. Receiver: the reconciler. Reply: ReloadResult. Safe to repeat.
+type ListPins struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant; empty means "default".
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Only those of this id (kind:name); empty lists all.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Only the tool of that name.
+	Tool          string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPins) Reset() {
+	*x = ListPins{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPins) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPins) ProtoMessage() {}
+
+func (x *ListPins) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPins.ProtoReflect.Descriptor instead.
+func (*ListPins) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListPins) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ListPins) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListPins) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+type ListPinsResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Versions that wait for a person, or that one has turned down.
+	Pins          []*Pin `protobuf:"bytes,1,rep,name=pins,proto3" json:"pins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPinsResult) Reset() {
+	*x = ListPinsResult{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPinsResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPinsResult) ProtoMessage() {}
+
+func (x *ListPinsResult) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPinsResult.ProtoReflect.Descriptor instead.
+func (*ListPinsResult) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListPinsResult) GetPins() []*Pin {
+	if x != nil {
+		return x.Pins
+	}
+	return nil
+}
+
+type Pin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id (kind:name).
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Tool of the server; empty: the capability itself.
+	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Digest of the version that waits.
+	Digest string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Digest of the approved version.
+	ApprovedDigest string `protobuf:"bytes,4,opt,name=approved_digest,json=approvedDigest,proto3" json:"approved_digest,omitempty"`
+	// True when a person has turned it down.
+	Rejected bool `protobuf:"varint,5,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	// What differs.
+	Changes       []*PinChange `protobuf:"bytes,6,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pin) Reset() {
+	*x = Pin{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pin) ProtoMessage() {}
+
+func (x *Pin) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pin.ProtoReflect.Descriptor instead.
+func (*Pin) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Pin) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Pin) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Pin) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Pin) GetApprovedDigest() string {
+	if x != nil {
+		return x.ApprovedDigest
+	}
+	return ""
+}
+
+func (x *Pin) GetRejected() bool {
+	if x != nil {
+		return x.Rejected
+	}
+	return false
+}
+
+func (x *Pin) GetChanges() []*PinChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+type PinChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Part that differs, for instance description.
+	Part string `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
+	// The approved text; empty where the part is new.
+	Before string `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	// The text that waits; empty where the part is gone.
+	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinChange) Reset() {
+	*x = PinChange{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinChange) ProtoMessage() {}
+
+func (x *PinChange) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinChange.ProtoReflect.Descriptor instead.
+func (*PinChange) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PinChange) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *PinChange) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *PinChange) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+type DecidePin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant; empty means "default".
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Id (kind:name).
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Tool of the server; empty: the capability itself.
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Digest of the version that was looked at; required.
+	Digest string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	// True to approve it, false to turn it down.
+	Approve       bool `protobuf:"varint,5,opt,name=approve,proto3" json:"approve,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecidePin) Reset() {
+	*x = DecidePin{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecidePin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecidePin) ProtoMessage() {}
+
+func (x *DecidePin) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecidePin.ProtoReflect.Descriptor instead.
+func (*DecidePin) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DecidePin) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *DecidePin) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DecidePin) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *DecidePin) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *DecidePin) GetApprove() bool {
+	if x != nil {
+		return x.Approve
+	}
+	return false
+}
+
+type DecidePinResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epoch that shows the decision.
+	Epoch         uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecidePinResult) Reset() {
+	*x = DecidePinResult{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecidePinResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecidePinResult) ProtoMessage() {}
+
+func (x *DecidePinResult) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecidePinResult.ProtoReflect.Descriptor instead.
+func (*DecidePinResult) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DecidePinResult) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 type Reload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
@@ -514,7 +901,7 @@ type Reload struct {
 
 func (x *Reload) Reset() {
 	*x = Reload{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +913,7 @@ func (x *Reload) String() string {
 func (*Reload) ProtoMessage() {}
 
 func (x *Reload) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +926,7 @@ func (x *Reload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reload.ProtoReflect.Descriptor instead.
 func (*Reload) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{8}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reload) GetTenant() string {
@@ -564,7 +951,7 @@ type ReloadResult struct {
 
 func (x *ReloadResult) Reset() {
 	*x = ReloadResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +963,7 @@ func (x *ReloadResult) String() string {
 func (*ReloadResult) ProtoMessage() {}
 
 func (x *ReloadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +976,7 @@ func (x *ReloadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadResult.ProtoReflect.Descriptor instead.
 func (*ReloadResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{9}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReloadResult) GetEpoch() uint64 {
@@ -630,7 +1017,7 @@ type Find struct {
 
 func (x *Find) Reset() {
 	*x = Find{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +1029,7 @@ func (x *Find) String() string {
 func (*Find) ProtoMessage() {}
 
 func (x *Find) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +1042,7 @@ func (x *Find) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Find.ProtoReflect.Descriptor instead.
 func (*Find) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{10}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Find) GetTenant() string {
@@ -703,7 +1090,7 @@ type Hit struct {
 
 func (x *Hit) Reset() {
 	*x = Hit{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +1102,7 @@ func (x *Hit) String() string {
 func (*Hit) ProtoMessage() {}
 
 func (x *Hit) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +1115,7 @@ func (x *Hit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hit.ProtoReflect.Descriptor instead.
 func (*Hit) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{11}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Hit) GetName() string {
@@ -770,7 +1157,7 @@ type FindResult struct {
 
 func (x *FindResult) Reset() {
 	*x = FindResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +1169,7 @@ func (x *FindResult) String() string {
 func (*FindResult) ProtoMessage() {}
 
 func (x *FindResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +1182,7 @@ func (x *FindResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindResult.ProtoReflect.Descriptor instead.
 func (*FindResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{12}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FindResult) GetHits() []*Hit {
@@ -839,7 +1226,32 @@ const file_vak_registry_v1_registry_proto_rawDesc = "" +
 	"\rRestoreResult\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1f\n" +
 	"\vwas_revoked\x18\x02 \x01(\bR\n" +
-	"wasRevoked\" \n" +
+	"wasRevoked\"F\n" +
+	"\bListPins\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\":\n" +
+	"\x0eListPinsResult\x12(\n" +
+	"\x04pins\x18\x01 \x03(\v2\x14.vak.registry.v1.PinR\x04pins\"\xbc\x01\n" +
+	"\x03Pin\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\x12'\n" +
+	"\x0fapproved_digest\x18\x04 \x01(\tR\x0eapprovedDigest\x12\x1a\n" +
+	"\brejected\x18\x05 \x01(\bR\brejected\x124\n" +
+	"\achanges\x18\x06 \x03(\v2\x1a.vak.registry.v1.PinChangeR\achanges\"M\n" +
+	"\tPinChange\x12\x12\n" +
+	"\x04part\x18\x01 \x01(\tR\x04part\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"y\n" +
+	"\tDecidePin\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\x12\x18\n" +
+	"\aapprove\x18\x05 \x01(\bR\aapprove\"'\n" +
+	"\x0fDecidePinResult\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\" \n" +
 	"\x06Reload\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\"r\n" +
 	"\fReloadResult\x12\x14\n" +
@@ -872,7 +1284,7 @@ func file_vak_registry_v1_registry_proto_rawDescGZIP() []byte {
 	return file_vak_registry_v1_registry_proto_rawDescData
 }
 
-var file_vak_registry_v1_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_vak_registry_v1_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_vak_registry_v1_registry_proto_goTypes = []any{
 	(*EpochPublished)(nil),    // 0: vak.registry.v1.EpochPublished
 	(*CapabilityRevoked)(nil), // 1: vak.registry.v1.CapabilityRevoked
@@ -882,21 +1294,29 @@ var file_vak_registry_v1_registry_proto_goTypes = []any{
 	(*RevokeResult)(nil),      // 5: vak.registry.v1.RevokeResult
 	(*Restore)(nil),           // 6: vak.registry.v1.Restore
 	(*RestoreResult)(nil),     // 7: vak.registry.v1.RestoreResult
-	(*Reload)(nil),            // 8: vak.registry.v1.Reload
-	(*ReloadResult)(nil),      // 9: vak.registry.v1.ReloadResult
-	(*Find)(nil),              // 10: vak.registry.v1.Find
-	(*Hit)(nil),               // 11: vak.registry.v1.Hit
-	(*FindResult)(nil),        // 12: vak.registry.v1.FindResult
-	(*v1.Problem)(nil),        // 13: vak.common.v1.Problem
+	(*ListPins)(nil),          // 8: vak.registry.v1.ListPins
+	(*ListPinsResult)(nil),    // 9: vak.registry.v1.ListPinsResult
+	(*Pin)(nil),               // 10: vak.registry.v1.Pin
+	(*PinChange)(nil),         // 11: vak.registry.v1.PinChange
+	(*DecidePin)(nil),         // 12: vak.registry.v1.DecidePin
+	(*DecidePinResult)(nil),   // 13: vak.registry.v1.DecidePinResult
+	(*Reload)(nil),            // 14: vak.registry.v1.Reload
+	(*ReloadResult)(nil),      // 15: vak.registry.v1.ReloadResult
+	(*Find)(nil),              // 16: vak.registry.v1.Find
+	(*Hit)(nil),               // 17: vak.registry.v1.Hit
+	(*FindResult)(nil),        // 18: vak.registry.v1.FindResult
+	(*v1.Problem)(nil),        // 19: vak.common.v1.Problem
 }
 var file_vak_registry_v1_registry_proto_depIdxs = []int32{
-	13, // 0: vak.registry.v1.ReloadResult.problems:type_name -> vak.common.v1.Problem
-	11, // 1: vak.registry.v1.FindResult.hits:type_name -> vak.registry.v1.Hit
-	2,  // [2:2] is the sub-list for method output_type
-	2,  // [2:2] is the sub-list for method input_type
-	2,  // [2:2] is the sub-list for extension type_name
-	2,  // [2:2] is the sub-list for extension extendee
-	0,  // [0:2] is the sub-list for field type_name
+	10, // 0: vak.registry.v1.ListPinsResult.pins:type_name -> vak.registry.v1.Pin
+	11, // 1: vak.registry.v1.Pin.changes:type_name -> vak.registry.v1.PinChange
+	19, // 2: vak.registry.v1.ReloadResult.problems:type_name -> vak.common.v1.Problem
+	17, // 3: vak.registry.v1.FindResult.hits:type_name -> vak.registry.v1.Hit
+	4,  // [4:4] is the sub-list for method output_type
+	4,  // [4:4] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_vak_registry_v1_registry_proto_init() }
@@ -910,7 +1330,7 @@ func file_vak_registry_v1_registry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_registry_v1_registry_proto_rawDesc), len(file_vak_registry_v1_registry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -79,6 +79,12 @@ const (
 	RegistryServiceRestoreProcedure = "/vak.v1.RegistryService/Restore"
 	// RegistryServiceReloadProcedure is the fully-qualified name of the RegistryService's Reload RPC.
 	RegistryServiceReloadProcedure = "/vak.v1.RegistryService/Reload"
+	// RegistryServiceListPinsProcedure is the fully-qualified name of the RegistryService's ListPins
+	// RPC.
+	RegistryServiceListPinsProcedure = "/vak.v1.RegistryService/ListPins"
+	// RegistryServiceDecidePinProcedure is the fully-qualified name of the RegistryService's DecidePin
+	// RPC.
+	RegistryServiceDecidePinProcedure = "/vak.v1.RegistryService/DecidePin"
 	// RegistryServiceFindProcedure is the fully-qualified name of the RegistryService's Find RPC.
 	RegistryServiceFindProcedure = "/vak.v1.RegistryService/Find"
 	// ServerServiceListServersProcedure is the fully-qualified name of the ServerService's ListServers
@@ -388,6 +394,10 @@ type RegistryServiceClient interface {
 	Restore(context.Context, *connect.Request[v12.Restore]) (*connect.Response[v12.RestoreResult], error)
 	// Reload runs a reconcile pass now.
 	Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error)
+	// ListPins lists versions that wait for a person because they differ from what was approved.
+	ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error)
+	// DecidePin approves such a version or turns it down.
+	DecidePin(context.Context, *connect.Request[v12.DecidePin]) (*connect.Response[v12.DecidePinResult], error)
 	// Find searches the tools.
 	Find(context.Context, *connect.Request[v12.Find]) (*connect.Response[v12.FindResult], error)
 }
@@ -427,6 +437,18 @@ func NewRegistryServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(registryServiceMethods.ByName("Reload")),
 			connect.WithClientOptions(opts...),
 		),
+		listPins: connect.NewClient[v12.ListPins, v12.ListPinsResult](
+			httpClient,
+			baseURL+RegistryServiceListPinsProcedure,
+			connect.WithSchema(registryServiceMethods.ByName("ListPins")),
+			connect.WithClientOptions(opts...),
+		),
+		decidePin: connect.NewClient[v12.DecidePin, v12.DecidePinResult](
+			httpClient,
+			baseURL+RegistryServiceDecidePinProcedure,
+			connect.WithSchema(registryServiceMethods.ByName("DecidePin")),
+			connect.WithClientOptions(opts...),
+		),
 		find: connect.NewClient[v12.Find, v12.FindResult](
 			httpClient,
 			baseURL+RegistryServiceFindProcedure,
@@ -442,6 +464,8 @@ type registryServiceClient struct {
 	revoke    *connect.Client[v12.Revoke, v12.RevokeResult]
 	restore   *connect.Client[v12.Restore, v12.RestoreResult]
 	reload    *connect.Client[v12.Reload, v12.ReloadResult]
+	listPins  *connect.Client[v12.ListPins, v12.ListPinsResult]
+	decidePin *connect.Client[v12.DecidePin, v12.DecidePinResult]
 	find      *connect.Client[v12.Find, v12.FindResult]
 }
 
@@ -465,6 +489,16 @@ func (c *registryServiceClient) Reload(ctx context.Context, req *connect.Request
 	return c.reload.CallUnary(ctx, req)
 }
 
+// ListPins calls vak.v1.RegistryService.ListPins.
+func (c *registryServiceClient) ListPins(ctx context.Context, req *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error) {
+	return c.listPins.CallUnary(ctx, req)
+}
+
+// DecidePin calls vak.v1.RegistryService.DecidePin.
+func (c *registryServiceClient) DecidePin(ctx context.Context, req *connect.Request[v12.DecidePin]) (*connect.Response[v12.DecidePinResult], error) {
+	return c.decidePin.CallUnary(ctx, req)
+}
+
 // Find calls vak.v1.RegistryService.Find.
 func (c *registryServiceClient) Find(ctx context.Context, req *connect.Request[v12.Find]) (*connect.Response[v12.FindResult], error) {
 	return c.find.CallUnary(ctx, req)
@@ -480,6 +514,10 @@ type RegistryServiceHandler interface {
 	Restore(context.Context, *connect.Request[v12.Restore]) (*connect.Response[v12.RestoreResult], error)
 	// Reload runs a reconcile pass now.
 	Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error)
+	// ListPins lists versions that wait for a person because they differ from what was approved.
+	ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error)
+	// DecidePin approves such a version or turns it down.
+	DecidePin(context.Context, *connect.Request[v12.DecidePin]) (*connect.Response[v12.DecidePinResult], error)
 	// Find searches the tools.
 	Find(context.Context, *connect.Request[v12.Find]) (*connect.Response[v12.FindResult], error)
 }
@@ -515,6 +553,18 @@ func NewRegistryServiceHandler(svc RegistryServiceHandler, opts ...connect.Handl
 		connect.WithSchema(registryServiceMethods.ByName("Reload")),
 		connect.WithHandlerOptions(opts...),
 	)
+	registryServiceListPinsHandler := connect.NewUnaryHandler(
+		RegistryServiceListPinsProcedure,
+		svc.ListPins,
+		connect.WithSchema(registryServiceMethods.ByName("ListPins")),
+		connect.WithHandlerOptions(opts...),
+	)
+	registryServiceDecidePinHandler := connect.NewUnaryHandler(
+		RegistryServiceDecidePinProcedure,
+		svc.DecidePin,
+		connect.WithSchema(registryServiceMethods.ByName("DecidePin")),
+		connect.WithHandlerOptions(opts...),
+	)
 	registryServiceFindHandler := connect.NewUnaryHandler(
 		RegistryServiceFindProcedure,
 		svc.Find,
@@ -531,6 +581,10 @@ func NewRegistryServiceHandler(svc RegistryServiceHandler, opts ...connect.Handl
 			registryServiceRestoreHandler.ServeHTTP(w, r)
 		case RegistryServiceReloadProcedure:
 			registryServiceReloadHandler.ServeHTTP(w, r)
+		case RegistryServiceListPinsProcedure:
+			registryServiceListPinsHandler.ServeHTTP(w, r)
+		case RegistryServiceDecidePinProcedure:
+			registryServiceDecidePinHandler.ServeHTTP(w, r)
 		case RegistryServiceFindProcedure:
 			registryServiceFindHandler.ServeHTTP(w, r)
 		default:
@@ -556,6 +610,14 @@ func (UnimplementedRegistryServiceHandler) Restore(context.Context, *connect.Req
 
 func (UnimplementedRegistryServiceHandler) Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.RegistryService.Reload is not implemented"))
+}
+
+func (UnimplementedRegistryServiceHandler) ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.RegistryService.ListPins is not implemented"))
+}
+
+func (UnimplementedRegistryServiceHandler) DecidePin(context.Context, *connect.Request[v12.DecidePin]) (*connect.Response[v12.DecidePinResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.RegistryService.DecidePin is not implemented"))
 }
 
 func (UnimplementedRegistryServiceHandler) Find(context.Context, *connect.Request[v12.Find]) (*connect.Response[v12.FindResult], error) {

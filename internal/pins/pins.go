@@ -1,0 +1,260 @@
+// Package pins holds on to what a person has seen. The first sight of a trusted source is its baseline; what differs from it
+// later is held until a person approves it, and of the text of a tool the approved version stays in use meanwhile.
+//
+// Two things are pinned. The texts of servers' tools, everywhere: a server may put what it likes into a model's prompt, and
+// may change it at any time. And what a cloned workspace runs (servers and hooks), where a person has trusted it as it was.
+// What is held back for other reasons is no baseline.
+//
+// It is pure: Apply is a function of what is declared, of what was approved and of the settings. It is asked for every
+// publication, so a declaration takes no other way into a set.
+package pins
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vak-actors/vak-actors/capability"
+)
+
+// OnChange says what happens to a tool whose text differs from the approved one.
+type OnChange string
+
+// What may happen.
+const (
+	Keep   OnChange = "keep"   // the approved text stays in use, calls go on
+	Refuse OnChange = "refuse" // calls are refused
+	Follow OnChange = "follow" // nothing is pinned
+)
+
+// Settings say what is pinned.
+type Settings struct {
+	Tools     OnChange // empty: Keep
+	Workspace bool     // what the workspace runs
+}
+
+// Pin is one approved version.
+type Pin struct {
+	Digest   string          `json:"digest"`
+	Content  json.RawMessage `json:"content"`            // of a tool the whole of it; of a declaration what it runs
+	Rejected string          `json:"rejected,omitempty"` // digest of a later version that a person has turned down
+}
+
+// Entry is what is approved of one capability. It is never changed after it was put into a Book.
+type Entry struct {
+	Definition string         `json:"definition,omitempty"` // of a server: how it is reached; another definition is another source
+	Self       *Pin           `json:"self,omitempty"`       // what it runs
+	Tools      map[string]Pin `json:"tools,omitempty"`      // of a server, by name
+}
+
+// Book is what is approved, by capability. A Book that was handed out is never changed.
+type Book map[capability.ID]*Entry
+
+// Pending is a version that waits for a person.
+type Pending struct {
+	ID       capability.ID
+	Tool     string // of a server's tool; empty: the capability itself
+	Digest   string // of the version that waits
+	Approved string // digest of the version in force
+	Rejected bool   // a person has turned it down
+	Changes  []Change
+
+	content json.RawMessage
+}
+
+// Change is one part that differs. Before or After is empty where the part is new or gone.
+type Change struct{ Part, Before, After string }
+
+// Result is what Apply makes of a world.
+type Result struct {
+	Declarations []capability.Declaration
+	Learned      Book // entries that are new, or have grown: to be kept
+	Pending      []Pending
+
+	// Tools are the versions of tools in force where the server says otherwise, by server and name.
+	Tools map[string]map[string]capability.ObservedTool
+}
+
+// maxTools bounds the tools of one server that are pinned. Of those that are not, only listed ones are kept.
+const maxTools = 8192
+
+// Apply compares declarations with what is approved.
+func Apply(declared []capability.Declaration, book Book, s Settings) Result {
+	r := Result{Declarations: slices.Clone(declared), Learned: Book{}, Tools: map[string]map[string]capability.ObservedTool{}}
+	for i := range r.Declarations {
+		d := &r.Declarations[i]
+		if d.Hold != nil {
+			continue
+		}
+		known := book[d.ID]
+		if known == nil {
+			known = &Entry{}
+		}
+		next := *known
+		if s.Workspace && d.Origin.Kind == capability.OriginWorkspace {
+			r.runs(d, &next)
+		}
+		if server, is := d.Config.(*capability.Server); is && s.Tools != Follow && d.Hold == nil && server.Observation != nil {
+			next = r.tools(d, server, next, s)
+		}
+		if !equal(known, &next) {
+			r.Learned[d.ID] = &next
+		}
+	}
+	return r
+}
+
+func equal(a, b *Entry) bool {
+	return a.Definition == b.Definition && (a.Self == b.Self || a.Self != nil && b.Self != nil && a.Self.Digest == b.Self.Digest) &&
+		maps.EqualFunc(a.Tools, b.Tools, func(p, q Pin) bool { return p.Digest == q.Digest && p.Rejected == q.Rejected })
+}
+
+// runs compares what a declaration runs.
+func (r *Result) runs(d *capability.Declaration, e *Entry) {
+	content := running(d.Config)
+	if content == nil {
+		return
+	}
+	digest := capability.ContentDigest(content)
+	if e.Self == nil {
+		e.Self = &Pin{Digest: digest, Content: content}
+		return
+	}
+	if e.Self.Digest == digest {
+		return
+	}
+	r.Pending = append(r.Pending, Pending{
+		ID: d.ID, Digest: digest, Approved: e.Self.Digest, Rejected: e.Self.Rejected == digest,
+		Changes: changes(e.Self.Content, content), content: content,
+	})
+	why := fmt.Sprintf("it runs something else than what was approved (%s)", parts(changes(e.Self.Content, content)))
+	remedy := "look at it: vak-actors pins show " + d.ID.String()
+	if h, is := d.Config.(*capability.Hook); is && h.FailureMode != capability.FailOpen {
+		refuses := *h
+		refuses.Refusal = why
+		d.Config = &refuses
+		return
+	}
+	d.Hold = &capability.Hold{Reason: why, Remedy: remedy}
+}
+
+// running is what decides which program runs, or which address is asked; nil for what runs nothing. Placeholders stay as
+// written, so that a secret that changes is no change.
+func running(c capability.Config) json.RawMessage {
+	var what any
+	switch c := c.(type) {
+	case *capability.Server:
+		bare := *c
+		bare.Observation, bare.SecretDigest = nil, ""
+		what = &bare
+	case *capability.Hook:
+		bare := *c
+		bare.Position = 0
+		what = &bare
+	default:
+		return nil
+	}
+	text, err := json.Marshal(what)
+	if err != nil {
+		panic(err) // strings, numbers, lists and maps of strings only
+	}
+	return text
+}
+
+// tools compares the catalog of a server.
+func (r *Result) tools(d *capability.Declaration, server *capability.Server, e Entry, s Settings) Entry {
+	definition := capability.ContentDigest(running(server))
+	if e.Definition != definition { // another source, whose first sight is its baseline
+		e.Definition, e.Tools = definition, nil
+	}
+	pinned := maps.Clone(e.Tools)
+	if pinned == nil {
+		pinned = make(map[string]Pin, len(server.Observation.Catalog))
+	}
+	var catalog []capability.ObservedTool
+	for i, tool := range server.Observation.Catalog {
+		content, err := json.Marshal(&tool)
+		if err != nil {
+			continue // not JSON: the pool has no such tools
+		}
+		digest := capability.ContentDigest(content)
+		pin, known := pinned[tool.Name]
+		switch {
+		case !known:
+			pinned[tool.Name] = Pin{Digest: digest, Content: content}
+		case pin.Digest != digest:
+			if catalog == nil {
+				catalog = slices.Clone(server.Observation.Catalog)
+			}
+			catalog[i] = r.held(d.ID, tool, pin, digest, content, s)
+		}
+	}
+	if len(pinned) > maxTools {
+		for name := range pinned {
+			if server.Observation.Tool(name) == nil {
+				delete(pinned, name)
+			}
+		}
+	}
+	e.Tools = pinned
+	if catalog != nil {
+		seen, shown := *server.Observation, *server
+		seen.Catalog = catalog
+		shown.Observation = &seen
+		d.Config = &shown
+	}
+	return e
+}
+
+// held is the version of a tool that is in force while another waits.
+func (r *Result) held(id capability.ID, tool capability.ObservedTool, pin Pin, digest string, content json.RawMessage, s Settings) capability.ObservedTool {
+	all := changes(pin.Content, content)
+	r.Pending = append(r.Pending, Pending{
+		ID: id, Tool: tool.Name, Digest: digest, Approved: pin.Digest, Rejected: pin.Rejected == digest, Changes: all, content: content,
+	})
+	var approved capability.ObservedTool
+	err := json.Unmarshal(pin.Content, &approved)
+	if err != nil || s.Tools == Refuse {
+		approved = tool
+		approved.Description = ""
+		approved.Hold = &capability.Hold{
+			Reason: fmt.Sprintf("the server changed it since it was approved (%s)", parts(all)),
+			Remedy: fmt.Sprintf("a person looks at it: vak-actors pins show %s %s", id, tool.Name),
+		}
+	}
+	if r.Tools[id.Name] == nil {
+		r.Tools[id.Name] = map[string]capability.ObservedTool{}
+	}
+	r.Tools[id.Name][tool.Name] = approved
+	return approved
+}
+
+// Approve returns the entry in which p is the version in force.
+func (p *Pending) Approve(known *Entry) *Entry {
+	return p.decide(known, Pin{Digest: p.Digest, Content: p.content})
+}
+
+// Reject returns the entry in which p is turned down: it stays held, and nobody is asked again about it.
+func (p *Pending) Reject(known *Entry) *Entry {
+	pin := Pin{}
+	switch {
+	case p.Tool != "":
+		pin = known.Tools[p.Tool]
+	case known.Self != nil:
+		pin = *known.Self
+	}
+	pin.Rejected = p.Digest
+	return p.decide(known, pin)
+}
+
+func (p *Pending) decide(known *Entry, pin Pin) *Entry {
+	next := *known
+	if p.Tool == "" {
+		next.Self = &pin
+		return &next
+	}
+	next.Tools = maps.Clone(known.Tools)
+	next.Tools[p.Tool] = pin
+	return &next
+}
