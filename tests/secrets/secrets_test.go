@@ -161,7 +161,22 @@ func (w *world) restart(p *childproc.Process) {
 	w.end(p)
 	w.verb("report")
 	w.verb("doctor")
+	brought := 0
+	for _, client := range clients {
+		brought += strings.Count(w.run("", "import", client, "--user", "--data", w.path("data"), "-v"), "API_TOKEN")
+	}
+	if brought == 0 {
+		w.Error("nothing was imported")
+	}
+	w.left()
+	w.verb("check")
+	w.verb("report")
+	for _, client := range clients {
+		w.run("", "import", client, "--user", "--undo", "--data", w.path("data"), "--json")
+	}
 }
+
+var clients = []string{"claude", "claude-desktop", "cursor", "vscode", "codex", "gemini"}
 
 // useVerbs runs every verb that tells something, against the daemon; what this program does not know of them it refuses.
 func (w *world) useVerbs(servers []string) {
@@ -198,6 +213,9 @@ func (w *world) useVerbs(servers []string) {
 			continue
 		}
 		w.verb(args...)
+	}
+	for _, client := range clients {
+		w.verb("import", client, "--dry-run")
 	}
 	for _, s := range servers {
 		w.verb("servers", "probe", s)

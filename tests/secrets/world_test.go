@@ -149,6 +149,12 @@ func (w *world) end(p *childproc.Process) {
 		}
 		w.heard(name, string(text))
 	}
+	w.left()
+}
+
+// left takes in all that lies around, but for what the user wrote and the file that secrets belong into.
+func (w *world) left() {
+	w.Helper()
 	w.files("data", "secrets.env", "plugin.json")
 	w.files("ws", "vak.toml", ".mcp.json", "mcp.json", "settings.json", "config.toml")
 	w.files("home", ".claude.json", "mcp.json", "settings.json", "config.toml", "claude_desktop_config.json")
