@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,8 +31,27 @@ type change struct {
 	Name    string      `json:"name"`
 	Existed bool        `json:"existed"`
 	Mode    fs.FileMode `json:"mode"`
-	Before  []byte      `json:"before,omitempty"`
-	After   string      `json:"after"` // digest
+	Before  []byte      `json:"before,omitempty"` // nil where all of it still stands at the begin of the file
+	Kept    int         `json:"kept,omitempty"`   // bytes that stand there
+	Was     string      `json:"was"`              // digest of what stood before
+	After   string      `json:"after"`            // digest
+}
+
+// was notes what an edit replaces. What it only adds to is not copied: secrets.env would stay in the journal for ever.
+func (c *change) was(before, after []byte) {
+	c.Was, c.After = digest(before), digest(after)
+	if bytes.HasPrefix(after, before) {
+		c.Kept = len(before)
+		return
+	}
+	c.Before = before
+}
+
+// recall finds what stood before in a file that is as the import left it.
+func (c *change) recall(now []byte) {
+	if c.Before == nil && c.Kept <= len(now) {
+		c.Before = now[:c.Kept]
+	}
 }
 
 func digest(text []byte) string {
@@ -53,7 +73,8 @@ func (p *Plan) Apply() error {
 		if now.existed != e.existed || digest(now.before) != digest(e.before) {
 			return changed(e.folder, e.name)
 		}
-		c := change{Folder: e.folder, Name: e.name, Existed: e.existed, Mode: e.mode, Before: e.before, After: digest(e.after())}
+		c := change{Folder: e.folder, Name: e.name, Existed: e.existed, Mode: e.mode}
+		c.was(e.before, e.after())
 		if info, err := os.Stat(filepath.Join(e.folder, e.name)); err == nil {
 			c.Mode = info.Mode().Perm()
 		}
@@ -112,8 +133,11 @@ func Undo(r Request) ([]string, error) {
 		}
 		switch {
 		case now.existed && digest(now.before) == c.After:
+			if c.recall(now.before); digest(c.Before) != c.Was {
+				return nil, changed(c.Folder, c.Name)
+			}
 			restore = append(restore, c)
-		case now.existed != c.Existed || digest(now.before) != digest(c.Before):
+		case now.existed != c.Existed || digest(now.before) != c.Was:
 			return nil, changed(c.Folder, c.Name)
 		}
 	}
