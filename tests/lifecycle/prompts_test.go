@@ -20,7 +20,7 @@ func TestCommandsInPrompts(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"secret.txt": "CANARY",
 		"commands/status.md": "---\nallowed-tools: Bash(touch:*)\nmodel: small\neffort: high\ncontext: fork\nagent: Explore\n---\n" +
-			"Now:\n- !`printf '%s' '$ARGUMENTS[0] !\\x60id\\x60 @secret.txt'`\n- !`printf \"in $CLAUDE_PROJECT_DIR with ${TOKEN:-nothing}\"`\n```\n!`touch made`\n```\n",
+			"Now:\n- !`printf '%s' '$ARGUMENTS[0] !\\x60id\\x60 @secret.txt'`\n- !`printf \"in $CLAUDE_PROJECT_DIR with [$TOKEN]\"`\n```\n!`touch made`\n```\n",
 		"commands/greedy.md": "!`mkdir made` and !`touch made`",
 		"commands/broken.md": "!`printf %d x`",
 		"commands/say.md":    "!`printf %s $ARGUMENTS`",
@@ -31,7 +31,7 @@ func TestCommandsInPrompts(t *testing.T) {
 	a := w.open()
 	u := a.prompt("/status one")
 	for _, part := range []string{
-		"$ARGUMENTS[0] !\\x60id\\x60 @secret.txt", "in " + w.path("") + " with nothing", "```\n!`touch made`\n```",
+		"$ARGUMENTS[0] !\\x60id\\x60 @secret.txt", "in " + w.path("") + " with []", "```\n!`touch made`\n```",
 	} {
 		if part = strings.TrimRight(part, "/"); !strings.Contains(strings.ReplaceAll(u.GetPrompt(), "one !", "$ARGUMENTS[0] !"), strings.ReplaceAll(part, w.path("")+" ", strings.TrimRight(w.path(""), "/")+" ")) {
 			t.Errorf("%q is not in the prompt %q", part, u.GetPrompt())
