@@ -112,6 +112,32 @@ func TestServerToolWildcards(t *testing.T) {
 	}
 }
 
+// What allows the tools of one server does not allow those of another whose name begins alike; what denies them does.
+func TestServersThatBeginAlike(t *testing.T) {
+	for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {
+		for _, text := range []string{"mcp__a__*", "mcp__a"} {
+			drop := func(server string) Request {
+				return Request{Tool: "mcp", Server: server, ServerTool: "c", Destructive: true}
+			}
+			allow, _ := CompileEngine(PermissionRules{Dialect: dialect, Allow: []string{text}})
+			if allow.Decide(drop("a")).Effect != Allow || allow.Decide(drop("a__b")).Effect != Ask {
+				t.Errorf("allow %s: %+v, a__b %+v", text, allow.Decide(drop("a")), allow.Decide(drop("a__b")))
+			}
+			other := &capability.Capability{Declaration: declare(capability.KindMCP, "a__b", &capability.Server{
+				Observation: &capability.Observation{Catalog: []capability.ObservedTool{{Name: "c", Destructive: true}}},
+			})}
+			if got := StandingOf(allow, other, nil, false); got.State != Blocked {
+				t.Errorf("allow %s reaches a__b: %+v", text, got)
+			}
+		}
+		deny, _ := CompileEngine(PermissionRules{Dialect: dialect, Mode: "", Deny: []string{"mcp__a__*"}})
+		cold := &capability.Capability{Declaration: declare(capability.KindMCP, "a__b", &capability.Server{})}
+		if deny.Decide(onServer("a__b", "c", "")).Effect != Deny || StandingOf(deny, cold, nil, true).State != Blocked {
+			t.Errorf("%q: a deny rule leaves out a__b", dialect)
+		}
+	}
+}
+
 // To allow tools of servers that are not named is an error that says so, and allows nothing; to deny them is a rule.
 func TestAllowedServersAreNamed(t *testing.T) {
 	for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {

@@ -196,14 +196,14 @@ func (r rule) coversServer(req Request) (whole, some bool) {
 		}
 		return a.tool.universal(), true
 	}
-	if r.tool.match(BrokerTool) || r.tool.match(BrokerTool+"__"+server) {
+	text, name := string(r.tool), BrokerTool+"__"+server
+	if r.tool.match(BrokerTool) || text == name || r.effect != Allow && r.tool.match(name) {
 		return true, true
 	}
-	text := string(r.tool)
 	if s, tool, found := strings.Cut(text, slashStandIn); found {
 		return glob(s).match(server) && glob(tool).universal(), glob(s).match(server)
 	}
-	tool, found := strings.CutPrefix(text, BrokerTool+"__"+server+"__")
+	tool, found := strings.CutPrefix(text, name+"__")
 	return found && glob(tool).universal(), found
 }
 

@@ -75,6 +75,8 @@ const (
 	ShellTool  = "bash"
 )
 
+const serverNames = 4 // of a server's tool
+
 // names is every name under which rules know the tool of a request, lower case.
 func (r Request) names() []string {
 	if r.Server == "" {
@@ -100,7 +102,13 @@ type matcher interface {
 	matches(req Request) bool
 }
 
+// matchesTool reports whether the rule names a tool. What allows mcp__a__* does not reach the server a__b, while what denies
+// it does: the name alone does not tell where a server's name ends.
 func (r rule) matchesTool(names []string) bool {
+	if len(names) == serverNames && r.effect == Allow && strings.HasPrefix(string(r.tool), BrokerTool+"__") {
+		tool, server := names[2], names[3]
+		return string(r.tool) == server || strings.HasPrefix(string(r.tool), server+"__") && r.tool.match(tool)
+	}
 	return slices.ContainsFunc(names, r.tool.match)
 }
 
