@@ -41,12 +41,12 @@ var claudeTools = map[string]claudeTool{
 	"skill":        {kind: SubjectName},
 }
 
-// noEffect is the error of a rule that can be read and means nothing here: why.
-type noEffect string
+// noEffectError is the error of a rule that can be read and means nothing here: why.
+type noEffectError string
 
-func (e noEffect) Error() string { return string(e) }
+func (e noEffectError) Error() string { return string(e) }
 
-const errNoTool noEffect = "there is no such tool here, so the rule has no effect"
+const errNoTool noEffectError = "there is no such tool here, so the rule has no effect"
 
 // claudeCompiler reads rules of Claude Code.
 type claudeCompiler struct{ host Host }
@@ -117,7 +117,7 @@ func (c claudeCompiler) specifier(effect Effect, name string, known claudeTool, 
 		return claudeCommand(text, specifier)
 	case known.kind == SubjectPath:
 		if strings.EqualFold(name, "Write") && effect == Allow {
-			return nil, noEffect(fmt.Sprintf("the program it was written for never consults it, and it grants nothing here: write Edit(%s)", specifier))
+			return nil, noEffectError(fmt.Sprintf("the program it was written for never consults it, and it grants nothing here: write Edit(%s)", specifier))
 		}
 		return c.paths(effect, text, specifier)
 	case known.kind == SubjectURL:

@@ -111,7 +111,7 @@ func (c *engineCompiler) layer(l PermissionRules) {
 				line = lines[i]
 			}
 			r, err := c.parse(l.Dialect, effect, text)
-			_, idle := errors.AsType[noEffect](err)
+			_, idle := errors.AsType[noEffectError](err)
 			switch {
 			case idle:
 				c.report(capability.SeverityWarning, "permission_rule", l, line, fmt.Sprintf("%s %q: %v", effect, text, err), "remove it, or leave it to the program it was written for")
