@@ -85,7 +85,7 @@ func New(b op.Bound, text string, f Facts) (Plan, error) {
 		return planSkill(c, arguments, f)
 	}
 	// A skill beats a command of its name.
-	if c, ok := b.Skill(name); ok && c.Usable() && !c.Config.(*capability.Skill).DisableUserInvocation {
+	if c, ok := b.Skill(name); ok && c.Usable() && !c.Config.(*capability.Skill).DisableUserInvocation && !ownCommand(b, c, name) {
 		if c, err := Skill(b, name); err != nil {
 			return Plan{ID: c.ID}, err
 		}
@@ -98,10 +98,19 @@ func New(b op.Bound, text string, f Facts) (Plan, error) {
 			if p, broken := b.Broken(id); broken && !ok {
 				return Plan{ID: id}, op.Broken(id, p)
 			}
+			if several := b.Ambiguous(id); several != nil {
+				return Plan{ID: id}, op.Ambiguous(id, several)
+			}
 		}
 		return unchanged(text), nil
 	}
 	return planCommand(c, text, arguments, f)
+}
+
+// ownCommand reports whether a command has the name itself, while the skill only has it within a plugin.
+func ownCommand(b op.Bound, skill *capability.Capability, name string) bool {
+	command, ok := b.Command(name)
+	return ok && command.ID.Name == name && skill.ID.Name != name
 }
 
 func unchanged(text string) Plan { return Plan{Parts: []Part{{Text: text}}} }

@@ -19,6 +19,9 @@ func Skill(b op.Bound, name string) (*capability.Capability, error) {
 		if p, broken := b.Broken(capability.ID{Kind: capability.KindSkill, Name: name}); broken {
 			return nil, op.Broken(capability.ID{Kind: capability.KindSkill, Name: name}, p)
 		}
+		if several := b.Ambiguous(capability.ID{Kind: capability.KindSkill, Name: name}); several != nil {
+			return nil, op.Ambiguous(capability.ID{Kind: capability.KindSkill, Name: name}, several)
+		}
 		return nil, NotAdmitted(b, name)
 	}
 	if !c.Usable() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -21,6 +22,9 @@ type Bound interface {
 	SkillFolders() []string
 	// Command returns the admitted command of that name.
 	Command(name string) (*capability.Capability, bool)
+	// Ambiguous lists the qualified names of skills or commands that several plugins have under that name, sorted; nil where
+	// the name is clear.
+	Ambiguous(id capability.ID) []string
 	// Broken is what is wrong with the file that would declare a skill or command of that id; false where none would.
 	Broken(id capability.ID) (capability.Problem, bool)
 	// Server returns the admitted server of that name.
@@ -45,6 +49,12 @@ func Broken(id capability.ID, p capability.Problem) *vakerr.Error {
 		at = fmt.Sprintf("%s, line %d", p.Path, p.Line)
 	}
 	return vakerr.New(vakerr.CapabilityInvalid, "%s is there and cannot be read: %s: %s", id, at, p.Message).WithRemedy("%s", cmp.Or(p.Hint, "repair the file"))
+}
+
+// Ambiguous is the error for a name that several plugins have.
+func Ambiguous(id capability.ID, names []string) *vakerr.Error {
+	return vakerr.New(vakerr.CapabilityNotAdmitted, "the name of %s is ambiguous: several plugins have it", phrase.Cut(id.String(), 64)).
+		WithRemedy("name one of %s", phrase.List(names, 40))
 }
 
 // Found is one answer of a search.

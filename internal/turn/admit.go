@@ -168,9 +168,9 @@ func (a *Admitted) Tool(name string) (*capability.Capability, bool) {
 	return a.Get(capability.ID{Kind: capability.KindTool, Name: name})
 }
 
-// Skill returns the admitted skill of that name.
+// Skill returns the admitted skill of that name, or the only one that a plugin has under it.
 func (a *Admitted) Skill(name string) (*capability.Capability, bool) {
-	return a.Get(capability.ID{Kind: capability.KindSkill, Name: name})
+	return a.named(capability.ID{Kind: capability.KindSkill, Name: name})
 }
 
 // Server returns the admitted server of that name.
@@ -178,9 +178,48 @@ func (a *Admitted) Server(name string) (*capability.Capability, bool) {
 	return a.Get(capability.ID{Kind: capability.KindMCP, Name: name})
 }
 
-// Command returns the admitted command of that name.
+// Command returns the admitted command of that name, or the only one that a plugin has under it.
 func (a *Admitted) Command(name string) (*capability.Capability, bool) {
-	return a.Get(capability.ID{Kind: capability.KindCommand, Name: name})
+	return a.named(capability.ID{Kind: capability.KindCommand, Name: name})
+}
+
+// named finds a skill or command by its own name, or by the name it has within a plugin where one plugin alone has it.
+func (a *Admitted) named(id capability.ID) (*capability.Capability, bool) {
+	if c, ok := a.Get(id); ok {
+		return c, true
+	}
+	found := a.within(id)
+	if len(found) != 1 {
+		return nil, false
+	}
+	return found[0], true
+}
+
+// Ambiguous lists the qualified names of skills or commands that several plugins have under a name which nothing has of its
+// own; nil where the name is clear.
+func (a *Admitted) Ambiguous(id capability.ID) []string {
+	if _, ok := a.Get(id); ok {
+		return nil
+	}
+	if found := a.within(id); len(found) > 1 {
+		return names(found)
+	}
+	return nil
+}
+
+// within are the admitted capabilities that have the name within a plugin, in order.
+func (a *Admitted) within(id capability.ID) []*capability.Capability {
+	all := a.Skills
+	if id.Kind == capability.KindCommand {
+		all = a.Commands
+	}
+	var found []*capability.Capability
+	for _, c := range all {
+		if c.Origin.Kind == capability.OriginPlugin && c.ID.Name == c.Origin.Plugin+":"+id.Name {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 // ToolNames lists the admitted tools in order.

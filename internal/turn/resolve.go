@@ -213,6 +213,9 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 		if p, broken := r.a.Broken(id); broken {
 			return t, op.Broken(id, p)
 		}
+		if several := r.a.Ambiguous(id); several != nil {
+			return t, op.Ambiguous(id, several)
+		}
 		if err := r.missing(id); err != nil {
 			return t, err
 		}
@@ -223,8 +226,11 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 		return t, vakerr.New(vakerr.CapabilityNotAdmitted, "only the user may load the skill %s", shown(in.Name)).
 			WithRemedy("ask the user to type /skill:%s", in.Name)
 	}
+	if c.ID != id { // the name that a plugin has for it
+		t.Arguments, t.Repaired = encode(map[string]any{"name": c.ID.Name}), in.Name
+	}
 	t.Skill = c
-	t.IDs = append(t.IDs, id)
+	t.IDs = append(t.IDs, c.ID)
 	return t, nil
 }
 

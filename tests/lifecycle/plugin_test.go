@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
 	"github.com/vak-actors/vak-actors/host"
 	"github.com/vak-actors/vak-actors/internal/plugin"
 	"github.com/vak-actors/vak-actors/internal/pluginstore"
@@ -140,7 +142,7 @@ func TestPluginLifeWithALiveSession(t *testing.T) {
 	if n := p.ran(); n != 1 {
 		t.Errorf("the hook of a disabled plugin ran; %d runs", n)
 	}
-	wantChildren(t, 0, "disabling the plugin")
+	eventually(t, "the server of the plugin has ended", func() bool { return len(children(t)) == 0 })
 	u.end()
 	if u := a.prompt("/kit:hello Ann"); strings.Contains(u.GetPrompt(), "Say hello") {
 		t.Errorf("the command of a disabled plugin became %q", u.GetPrompt())
@@ -252,5 +254,19 @@ func TestTwoPluginsWithTheSameSkill(t *testing.T) {
 	u := w.open().begin()
 	u.want(u.call("skill", object{"name": "one:setup"}), "body of one")
 	u.want(u.call("skill", object{"name": "two:setup"}), "body of two")
-	refused(t, u.call("skill", object{"name": "setup"}).err, vakerr.CapabilityNotAdmitted, "one:setup", "two:setup")
+	refused(t, u.call("skill", object{"name": "setup"}).err, vakerr.CapabilityNotAdmitted, "ambiguous", "one:setup", "two:setup")
+	_, err := try[*sessionv1.BeginTurnResult](w, &sessionv1.BeginTurn{SessionId: w.open().id, Prompt: "/setup"})
+	refused(t, err, vakerr.CapabilityNotAdmitted, "ambiguous", "one:setup", "two:setup")
+
+	_, err = store.Disable("two", "")
+	w.must(err)
+	w.reload()
+	u.end()
+	u = u.agent.begin()
+	u.want(u.call("skill", object{"name": "setup"}), "body of one", `name="one:setup"`) // nobody else has the name now
+	w.write("skills/setup/SKILL.md", skill("setup", "body of the workspace"))
+	u.end()
+	u = u.agent.begin()
+	u.want(u.call("skill", object{"name": "setup"}), "body of the workspace")
+	u.want(u.call("skill", object{"name": "one:setup"}), "body of one")
 }

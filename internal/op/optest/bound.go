@@ -46,6 +46,9 @@ func (b *Bound) SkillNames() []string {
 	return all
 }
 
+// Ambiguous implements op.Bound: no plugin has anything here.
+func (b *Bound) Ambiguous(capability.ID) []string { return nil }
+
 // SkillFolders lists the absolute folders of the skills.
 func (b *Bound) SkillFolders() []string {
 	var all []string
