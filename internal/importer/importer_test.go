@@ -275,6 +275,28 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
+// Secrets that were readable for others are not any more, until the import is taken back.
+func TestSecretsAreClosed(t *testing.T) {
+	s := newSetup(t, "claude")
+	secrets := filepath.Join(s.Data, secretsFile)
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secrets, []byte("OTHER=1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t)
+	if info, err := os.Stat(secrets); err != nil || info.Mode().Perm() != 0o600 || s.read(t, secrets) != "OTHER=1\nCL_USER_API_KEY=CANARY-claude\n" {
+		t.Errorf("%v, %v, %q", info.Mode(), err, s.read(t, secrets))
+	}
+	if _, err := Undo(s.Request); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(secrets); err != nil || info.Mode().Perm() != 0o644 || s.read(t, secrets) != "OTHER=1" {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
 // A vak.toml that cannot be read is left alone.
 func TestBrokenSettings(t *testing.T) {
 	s := newSetup(t, "cursor")

@@ -137,6 +137,25 @@ func TestUnfilledPlaceholders(t *testing.T) {
 	u.want(u.mcp("blank", "echo", object{"text": "now"}), "now")
 }
 
+// What an editor's placeholders mean here is filled in: the workspace and the home folder.
+func TestEditorPlaceholders(t *testing.T) {
+	home := t.TempDir()
+	command, args := faulttest.Command(t) // builds it, which needs the real home folder
+	t.Setenv("HOME", home)
+	w := newWorld(t, nil)
+	text, err := json.Marshal(map[string]any{"servers": map[string]any{"s": map[string]any{
+		"command": command, "args": append([]string{}, args...), "env": map[string]string{"A": "${workspaceFolder}${/}x", "B": "${userHome}"},
+	}}})
+	w.must(err)
+	w.write(".vscode/mcp.json", string(text))
+	w.reload()
+	u := w.open().loose()
+	workspace, err := filepath.EvalSymlinks(workspaceOf(w.folder))
+	w.must(err)
+	u.want(u.mcp("s", "env", object{"name": "A"}), workspace+"/x")
+	u.want(u.mcp("s", "env", object{"name": "B"}), home)
+}
+
 // A secret reaches a server by its environment, and is in no process's arguments; one that is written out in arguments
 // or in an address is shown masked wherever servers are shown.
 func TestSecretsOfServersAreNotShown(t *testing.T) {
