@@ -20,6 +20,7 @@ type Row struct {
 	Reason  string   `json:"reason,omitempty"`
 	Remedy  string   `json:"remedy,omitempty"`
 	Source  string   `json:"source,omitempty"`
+	Digest  string   `json:"digest"` // see SurfaceDigest
 }
 
 // LoopHealth is what the reconcile loop says of itself.
@@ -87,7 +88,7 @@ func NewReport(in ReportInput) Report {
 func newRow(c *Capability, revoked Revocations) Row {
 	row := Row{
 		ID: c.ID.String(), Kind: c.ID.Kind, Name: c.ID.Name, Origin: c.Origin.Label(), Summary: c.Summary,
-		Serves: slices.Clone(c.Serves), Source: c.Source, Usable: c.Usable(), Reason: c.Resolution.Reason,
+		Serves: slices.Clone(c.Serves), Source: c.Source, Digest: c.SurfaceDigest(), Usable: c.Usable(), Reason: c.Resolution.Reason,
 	}
 	if row.Serves == nil {
 		row.Serves = []Domain{}

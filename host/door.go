@@ -37,7 +37,7 @@ func (d door) Ask(ctx context.Context, command proto.Message) (proto.Message, er
 		return d.host.readLedger(ctx, t.id, m)
 	case *ledgerv1.VerifyLedger:
 		return d.host.verifyLedger(ctx, t.id, m)
-	case *registryv1.Revoke, *registryv1.Restore, *registryv1.GetReport, *registryv1.Find, *registryv1.ListPins, *registryv1.DecidePin:
+	case *registryv1.Revoke, *registryv1.Restore, *registryv1.GetReport, *registryv1.Find, *registryv1.GetSurface, *registryv1.ListPins, *registryv1.DecidePin:
 		return actorkit.Ask[proto.Message](ctx, t.registry.Ref(), command)
 	case *registryv1.Reload:
 		return actorkit.Ask[proto.Message](ctx, t.reconciler.Ref(), command)

@@ -68,7 +68,6 @@ type registry struct {
 	pins         pins.Settings
 	book         pins.Book      // what is approved
 	pending      []pins.Pending // what waits for a person
-	heldTools    map[string]map[string]capability.ObservedTool
 	loop         capability.LoopHealth
 
 	publishing bool                                      // an epoch number is being made durable
@@ -130,6 +129,8 @@ func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) 
 		r.revoke(c, m, reply)
 	case *registryv1.Restore:
 		r.restore(c, m, reply)
+	case *registryv1.GetSurface:
+		r.surface(c, m, reply)
 	case *registryv1.ListPins:
 		reply.Reply(r.listPins(m))
 	case *registryv1.DecidePin:
@@ -264,7 +265,7 @@ func (r *registry) noteLoop(f protocol.LoopFacts) {
 // publishView shows the current state at the gate. It returns when no dispatch can still act on an older view. Before
 // the first set is published no policy is shown either: nobody can begin a turn with a set that does not stand yet.
 func (r *registry) publishView() {
-	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history, Broken: r.broken, Pinned: r.heldTools}
+	v := turn.View{Snapshot: r.snapshot, Revoked: r.revoked, Policy: r.policy, History: r.history, Broken: r.broken, Pins: &pins.Guard{Book: r.book, Settings: r.pins}}
 	if r.snapshot.Set == nil {
 		v.Policy = nil
 	}

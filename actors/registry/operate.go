@@ -117,6 +117,28 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 
 var errReportBroke = vakerr.New(vakerr.Internal, "the report broke off").WithRemedy("look for the cause in the daemon's log")
 
+var errSurfaceBroke = vakerr.New(vakerr.Internal, "the surface broke off").WithRemedy("look for the cause in the daemon's log")
+
+// surface answers in an effect: thousands of digests take milliseconds.
+func (r *registry) surface(c *actorkit.Context, m *registryv1.GetSurface, reply actorkit.Replier) {
+	view := r.Gate.View()
+	if view.Policy == nil {
+		reply.Reply(errNotRead)
+		return
+	}
+	c.Go(func(context.Context) any {
+		defer reply.Reply(errSurfaceBroke) // an earlier answer counts
+		admitted := turn.Admit(turn.AdmitInput{View: view, Channel: view.Policy.Channel(m.GetChannel()), Engine: view.Policy.Engine})
+		reply.Reply(&registryv1.GetSurfaceResult{Surface: view.Snapshot.Set.Surface(func(id capability.ID) bool {
+			_, is := admitted.Get(id)
+			return is
+		})})
+		return nil
+	})
+}
+
+var errNotRead = vakerr.New(vakerr.CapabilityUnavailable, "the workspace has not been read yet").WithRemedy("try again in a moment")
+
 const (
 	maxQuery    = 1 << 10
 	defaultHits = 5
@@ -137,7 +159,7 @@ func (r *registry) find(c *actorkit.Context, m *registryv1.Find, reply actorkit.
 	}
 	view := r.Gate.View()
 	if view.Policy == nil {
-		reply.Reply(vakerr.New(vakerr.CapabilityUnavailable, "the workspace has not been read yet").WithRemedy("try again in a moment"))
+		reply.Reply(errNotRead)
 		return
 	}
 	c.Go(func(context.Context) any {

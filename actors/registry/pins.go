@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
@@ -18,11 +19,25 @@ import (
 // shows it, since saves run in order.
 func (r *registry) pinned(c *actorkit.Context, declared []capability.Declaration) []capability.Declaration {
 	result := pins.Apply(declared, r.book, r.pins)
-	r.pending, r.heldTools = result.Pending, result.Tools
+	r.pending = append(result.Pending, r.stillPending(declared)...)
 	if len(result.Learned) > 0 {
 		r.learn(c, result.Learned, nil)
 	}
 	return result.Declarations
+}
+
+// stillPending are versions of tools that wait while nothing is known of their server: it announced a change, or failed.
+func (r *registry) stillPending(declared []capability.Declaration) []pins.Pending {
+	unknown := map[capability.ID]bool{}
+	for _, d := range declared {
+		if server, is := d.Config.(*capability.Server); is && (server.Observation == nil || server.Observation.Catalog == nil) {
+			unknown[d.ID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.pending), func(p pins.Pending) bool {
+		e := r.book[p.ID]
+		return p.Tool == "" || !unknown[p.ID] || e == nil || e.Tools[p.Tool].Digest == p.Digest
+	})
 }
 
 // learn takes entries up and makes them durable; then, which may be nil, is told whether they are.

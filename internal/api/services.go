@@ -74,6 +74,10 @@ func (s services) Reload(ctx context.Context, r *connect.Request[registryv1.Relo
 	return ask[registryv1.ReloadResult](ctx, s.door, r)
 }
 
+func (s services) GetSurface(ctx context.Context, r *connect.Request[registryv1.GetSurface]) (*connect.Response[registryv1.GetSurfaceResult], error) {
+	return ask[registryv1.GetSurfaceResult](ctx, s.door, r)
+}
+
 func (s services) ListPins(ctx context.Context, r *connect.Request[registryv1.ListPins]) (*connect.Response[registryv1.ListPinsResult], error) {
 	return ask[registryv1.ListPinsResult](ctx, s.door, r)
 }

@@ -139,8 +139,9 @@ func (r *run) permitObserved(server string, tool *capability.ObservedTool) error
 
 // approved is the version of a server's tool that is in force, whatever the server says of it.
 func (r *run) approved(server string, tool capability.ObservedTool) capability.ObservedTool {
-	if pinned, is := r.Gate.View().Pinned[server][tool.Name]; is {
-		return pinned
+	view, id := r.Gate.View(), capability.ID{Kind: capability.KindMCP, Name: server}
+	if c, is := view.Snapshot.Set.Get(id); is {
+		return view.Pins.Tool(id, c.Config.(*capability.Server), tool)
 	}
 	return tool
 }

@@ -71,17 +71,43 @@ type Result struct {
 	Declarations []capability.Declaration
 	Learned      Book // entries that are new, or have grown: to be kept
 	Pending      []Pending
-
-	// Tools are the versions of tools in force where the server says otherwise, by server and name.
-	Tools map[string]map[string]capability.ObservedTool
 }
+
+// Guard tells whoever asks a server what its tools are which version of them is in force. It is never changed.
+type Guard struct {
+	Book     Book
+	Settings Settings
+}
+
+// Tool returns the version in force of what the server called id says of a tool.
+func (g *Guard) Tool(id capability.ID, server *capability.Server, said capability.ObservedTool) capability.ObservedTool {
+	if g == nil || g.Settings.Tools == Follow {
+		return said
+	}
+	e := g.Book[id]
+	if e == nil || e.Definition != definition(server) {
+		return said
+	}
+	pin, known := e.Tools[said.Name]
+	if !known {
+		return said
+	}
+	content, err := json.Marshal(&said)
+	if err == nil && capability.ContentDigest(content) == pin.Digest {
+		return said
+	}
+	return inForce(id, said, pin, changes(pin.Content, content), g.Settings)
+}
+
+// definition tells sources apart: how a server is reached.
+func definition(s *capability.Server) string { return capability.ContentDigest(running(s)) }
 
 // maxTools bounds the tools of one server that are pinned. Of those that are not, only listed ones are kept.
 const maxTools = 8192
 
 // Apply compares declarations with what is approved.
 func Apply(declared []capability.Declaration, book Book, s Settings) Result {
-	r := Result{Declarations: slices.Clone(declared), Learned: Book{}, Tools: map[string]map[string]capability.ObservedTool{}}
+	r := Result{Declarations: slices.Clone(declared), Learned: Book{}}
 	for i := range r.Declarations {
 		d := &r.Declarations[i]
 		if d.Hold != nil {
@@ -164,9 +190,8 @@ func running(c capability.Config) json.RawMessage {
 
 // tools compares the catalog of a server.
 func (r *Result) tools(d *capability.Declaration, server *capability.Server, e Entry, s Settings) Entry {
-	definition := capability.ContentDigest(running(server))
-	if e.Definition != definition { // another source, whose first sight is its baseline
-		e.Definition, e.Tools = definition, nil
+	if now := definition(server); e.Definition != now { // another source, whose first sight is its baseline
+		e.Definition, e.Tools = now, nil
 	}
 	pinned := maps.Clone(e.Tools)
 	if pinned == nil {
@@ -213,6 +238,11 @@ func (r *Result) held(id capability.ID, tool capability.ObservedTool, pin Pin, d
 	r.Pending = append(r.Pending, Pending{
 		ID: id, Tool: tool.Name, Digest: digest, Approved: pin.Digest, Rejected: pin.Rejected == digest, Changes: all, content: content,
 	})
+	return inForce(id, tool, pin, all, s)
+}
+
+// inForce is the approved version, or one that is refused.
+func inForce(id capability.ID, tool capability.ObservedTool, pin Pin, all []Change, s Settings) capability.ObservedTool {
 	var approved capability.ObservedTool
 	err := json.Unmarshal(pin.Content, &approved)
 	if err != nil || s.Tools == Refuse {
@@ -223,10 +253,6 @@ func (r *Result) held(id capability.ID, tool capability.ObservedTool, pin Pin, d
 			Remedy: fmt.Sprintf("a person looks at it: vak-actors pins show %s %s", id, tool.Name),
 		}
 	}
-	if r.Tools[id.Name] == nil {
-		r.Tools[id.Name] = map[string]capability.ObservedTool{}
-	}
-	r.Tools[id.Name][tool.Name] = approved
 	return approved
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -21,9 +22,8 @@ type View struct {
 	// done with them; whoever asks for one is told.
 	Broken map[capability.ID]capability.Problem
 
-	// Pinned are the versions of servers' tools that are in force where the server itself says otherwise, by server and
-	// name. They are in the snapshot, too; here for whoever asks the server.
-	Pinned map[string]map[string]capability.ObservedTool
+	// Pins say which version of a server's tool is in force, for whoever asks the server itself.
+	Pins *pins.Guard
 }
 
 const gateShards = 64 // a power of two: Enter masks with it

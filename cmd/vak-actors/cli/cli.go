@@ -54,7 +54,7 @@ current: a change on disk is there at the next turn, a revocation at the next ca
 	root.SetErr(a.errs)
 	root.SetFlagErrorFunc(flagError)
 	group(root, a.serve(), a.mcp(), a.check(), a.report(), a.doctor(), a.call(), a.find(), a.session(), a.ledger(),
-		a.revoke(), a.restore(), a.reload(), a.servers(), a.approvals(), a.imports(), a.trust(), a.pins(), a.plugin(), a.config(), a.version())
+		a.revoke(), a.restore(), a.reload(), a.servers(), a.approvals(), a.imports(), a.trust(), a.pins(), a.preflight(), a.surface(), a.plugin(), a.config(), a.version())
 	return root
 }
 

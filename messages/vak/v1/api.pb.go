@@ -42,12 +42,14 @@ const file_vak_v1_api_proto_rawDesc = "" +
 	"\n" +
 	"GetSession\x12\x1a.vak.session.v1.GetSession\x1a .vak.session.v1.GetSessionResult\x12P\n" +
 	"\fListSessions\x12\x1c.vak.session.v1.ListSessions\x1a\".vak.session.v1.ListSessionsResult\x12G\n" +
-	"\tListTools\x12\x19.vak.session.v1.ListTools\x1a\x1f.vak.session.v1.ListToolsResult2\xf4\x03\n" +
+	"\tListTools\x12\x19.vak.session.v1.ListTools\x1a\x1f.vak.session.v1.ListToolsResult2\xc2\x04\n" +
 	"\x0fRegistryService\x12I\n" +
 	"\tGetReport\x12\x1a.vak.registry.v1.GetReport\x1a .vak.registry.v1.GetReportResult\x12@\n" +
 	"\x06Revoke\x12\x17.vak.registry.v1.Revoke\x1a\x1d.vak.registry.v1.RevokeResult\x12C\n" +
 	"\aRestore\x12\x18.vak.registry.v1.Restore\x1a\x1e.vak.registry.v1.RestoreResult\x12@\n" +
-	"\x06Reload\x12\x17.vak.registry.v1.Reload\x1a\x1d.vak.registry.v1.ReloadResult\x12F\n" +
+	"\x06Reload\x12\x17.vak.registry.v1.Reload\x1a\x1d.vak.registry.v1.ReloadResult\x12L\n" +
+	"\n" +
+	"GetSurface\x12\x1b.vak.registry.v1.GetSurface\x1a!.vak.registry.v1.GetSurfaceResult\x12F\n" +
 	"\bListPins\x12\x19.vak.registry.v1.ListPins\x1a\x1f.vak.registry.v1.ListPinsResult\x12I\n" +
 	"\tDecidePin\x12\x1a.vak.registry.v1.DecidePin\x1a .vak.registry.v1.DecidePinResult\x12:\n" +
 	"\x04Find\x12\x15.vak.registry.v1.Find\x1a\x1b.vak.registry.v1.FindResult2\xb6\x02\n" +
@@ -79,42 +81,44 @@ var file_vak_v1_api_proto_goTypes = []any{
 	(*v11.Revoke)(nil),               // 9: vak.registry.v1.Revoke
 	(*v11.Restore)(nil),              // 10: vak.registry.v1.Restore
 	(*v11.Reload)(nil),               // 11: vak.registry.v1.Reload
-	(*v11.ListPins)(nil),             // 12: vak.registry.v1.ListPins
-	(*v11.DecidePin)(nil),            // 13: vak.registry.v1.DecidePin
-	(*v11.Find)(nil),                 // 14: vak.registry.v1.Find
-	(*v12.ListServers)(nil),          // 15: vak.pool.v1.ListServers
-	(*v12.ProbeServer)(nil),          // 16: vak.pool.v1.ProbeServer
-	(*v12.StopServer)(nil),           // 17: vak.pool.v1.StopServer
-	(*v12.GetServerLogs)(nil),        // 18: vak.pool.v1.GetServerLogs
-	(*v13.ReadLedger)(nil),           // 19: vak.ledger.v1.ReadLedger
-	(*v13.VerifyLedger)(nil),         // 20: vak.ledger.v1.VerifyLedger
-	(*v14.ListApprovals)(nil),        // 21: vak.approval.v1.ListApprovals
-	(*v14.GetApproval)(nil),          // 22: vak.approval.v1.GetApproval
-	(*v14.AnswerApproval)(nil),       // 23: vak.approval.v1.AnswerApproval
-	(*v1.OpenSessionResult)(nil),     // 24: vak.session.v1.OpenSessionResult
-	(*v1.BeginTurnResult)(nil),       // 25: vak.session.v1.BeginTurnResult
-	(*v1.DispatchResult)(nil),        // 26: vak.session.v1.DispatchResult
-	(*v1.EndTurnResult)(nil),         // 27: vak.session.v1.EndTurnResult
-	(*v1.CloseSessionResult)(nil),    // 28: vak.session.v1.CloseSessionResult
-	(*v1.GetSessionResult)(nil),      // 29: vak.session.v1.GetSessionResult
-	(*v1.ListSessionsResult)(nil),    // 30: vak.session.v1.ListSessionsResult
-	(*v1.ListToolsResult)(nil),       // 31: vak.session.v1.ListToolsResult
-	(*v11.GetReportResult)(nil),      // 32: vak.registry.v1.GetReportResult
-	(*v11.RevokeResult)(nil),         // 33: vak.registry.v1.RevokeResult
-	(*v11.RestoreResult)(nil),        // 34: vak.registry.v1.RestoreResult
-	(*v11.ReloadResult)(nil),         // 35: vak.registry.v1.ReloadResult
-	(*v11.ListPinsResult)(nil),       // 36: vak.registry.v1.ListPinsResult
-	(*v11.DecidePinResult)(nil),      // 37: vak.registry.v1.DecidePinResult
-	(*v11.FindResult)(nil),           // 38: vak.registry.v1.FindResult
-	(*v12.ListServersResult)(nil),    // 39: vak.pool.v1.ListServersResult
-	(*v12.ProbeServerResult)(nil),    // 40: vak.pool.v1.ProbeServerResult
-	(*v12.StopServerResult)(nil),     // 41: vak.pool.v1.StopServerResult
-	(*v12.GetServerLogsResult)(nil),  // 42: vak.pool.v1.GetServerLogsResult
-	(*v13.ReadLedgerResult)(nil),     // 43: vak.ledger.v1.ReadLedgerResult
-	(*v13.VerifyLedgerResult)(nil),   // 44: vak.ledger.v1.VerifyLedgerResult
-	(*v14.ListApprovalsResult)(nil),  // 45: vak.approval.v1.ListApprovalsResult
-	(*v14.GetApprovalResult)(nil),    // 46: vak.approval.v1.GetApprovalResult
-	(*v14.AnswerApprovalResult)(nil), // 47: vak.approval.v1.AnswerApprovalResult
+	(*v11.GetSurface)(nil),           // 12: vak.registry.v1.GetSurface
+	(*v11.ListPins)(nil),             // 13: vak.registry.v1.ListPins
+	(*v11.DecidePin)(nil),            // 14: vak.registry.v1.DecidePin
+	(*v11.Find)(nil),                 // 15: vak.registry.v1.Find
+	(*v12.ListServers)(nil),          // 16: vak.pool.v1.ListServers
+	(*v12.ProbeServer)(nil),          // 17: vak.pool.v1.ProbeServer
+	(*v12.StopServer)(nil),           // 18: vak.pool.v1.StopServer
+	(*v12.GetServerLogs)(nil),        // 19: vak.pool.v1.GetServerLogs
+	(*v13.ReadLedger)(nil),           // 20: vak.ledger.v1.ReadLedger
+	(*v13.VerifyLedger)(nil),         // 21: vak.ledger.v1.VerifyLedger
+	(*v14.ListApprovals)(nil),        // 22: vak.approval.v1.ListApprovals
+	(*v14.GetApproval)(nil),          // 23: vak.approval.v1.GetApproval
+	(*v14.AnswerApproval)(nil),       // 24: vak.approval.v1.AnswerApproval
+	(*v1.OpenSessionResult)(nil),     // 25: vak.session.v1.OpenSessionResult
+	(*v1.BeginTurnResult)(nil),       // 26: vak.session.v1.BeginTurnResult
+	(*v1.DispatchResult)(nil),        // 27: vak.session.v1.DispatchResult
+	(*v1.EndTurnResult)(nil),         // 28: vak.session.v1.EndTurnResult
+	(*v1.CloseSessionResult)(nil),    // 29: vak.session.v1.CloseSessionResult
+	(*v1.GetSessionResult)(nil),      // 30: vak.session.v1.GetSessionResult
+	(*v1.ListSessionsResult)(nil),    // 31: vak.session.v1.ListSessionsResult
+	(*v1.ListToolsResult)(nil),       // 32: vak.session.v1.ListToolsResult
+	(*v11.GetReportResult)(nil),      // 33: vak.registry.v1.GetReportResult
+	(*v11.RevokeResult)(nil),         // 34: vak.registry.v1.RevokeResult
+	(*v11.RestoreResult)(nil),        // 35: vak.registry.v1.RestoreResult
+	(*v11.ReloadResult)(nil),         // 36: vak.registry.v1.ReloadResult
+	(*v11.GetSurfaceResult)(nil),     // 37: vak.registry.v1.GetSurfaceResult
+	(*v11.ListPinsResult)(nil),       // 38: vak.registry.v1.ListPinsResult
+	(*v11.DecidePinResult)(nil),      // 39: vak.registry.v1.DecidePinResult
+	(*v11.FindResult)(nil),           // 40: vak.registry.v1.FindResult
+	(*v12.ListServersResult)(nil),    // 41: vak.pool.v1.ListServersResult
+	(*v12.ProbeServerResult)(nil),    // 42: vak.pool.v1.ProbeServerResult
+	(*v12.StopServerResult)(nil),     // 43: vak.pool.v1.StopServerResult
+	(*v12.GetServerLogsResult)(nil),  // 44: vak.pool.v1.GetServerLogsResult
+	(*v13.ReadLedgerResult)(nil),     // 45: vak.ledger.v1.ReadLedgerResult
+	(*v13.VerifyLedgerResult)(nil),   // 46: vak.ledger.v1.VerifyLedgerResult
+	(*v14.ListApprovalsResult)(nil),  // 47: vak.approval.v1.ListApprovalsResult
+	(*v14.GetApprovalResult)(nil),    // 48: vak.approval.v1.GetApprovalResult
+	(*v14.AnswerApprovalResult)(nil), // 49: vak.approval.v1.AnswerApprovalResult
 }
 var file_vak_v1_api_proto_depIdxs = []int32{
 	0,  // 0: vak.v1.SessionService.OpenSession:input_type -> vak.session.v1.OpenSession
@@ -129,44 +133,46 @@ var file_vak_v1_api_proto_depIdxs = []int32{
 	9,  // 9: vak.v1.RegistryService.Revoke:input_type -> vak.registry.v1.Revoke
 	10, // 10: vak.v1.RegistryService.Restore:input_type -> vak.registry.v1.Restore
 	11, // 11: vak.v1.RegistryService.Reload:input_type -> vak.registry.v1.Reload
-	12, // 12: vak.v1.RegistryService.ListPins:input_type -> vak.registry.v1.ListPins
-	13, // 13: vak.v1.RegistryService.DecidePin:input_type -> vak.registry.v1.DecidePin
-	14, // 14: vak.v1.RegistryService.Find:input_type -> vak.registry.v1.Find
-	15, // 15: vak.v1.ServerService.ListServers:input_type -> vak.pool.v1.ListServers
-	16, // 16: vak.v1.ServerService.ProbeServer:input_type -> vak.pool.v1.ProbeServer
-	17, // 17: vak.v1.ServerService.StopServer:input_type -> vak.pool.v1.StopServer
-	18, // 18: vak.v1.ServerService.GetServerLogs:input_type -> vak.pool.v1.GetServerLogs
-	19, // 19: vak.v1.LedgerService.ReadLedger:input_type -> vak.ledger.v1.ReadLedger
-	20, // 20: vak.v1.LedgerService.VerifyLedger:input_type -> vak.ledger.v1.VerifyLedger
-	21, // 21: vak.v1.ApprovalService.ListApprovals:input_type -> vak.approval.v1.ListApprovals
-	22, // 22: vak.v1.ApprovalService.GetApproval:input_type -> vak.approval.v1.GetApproval
-	23, // 23: vak.v1.ApprovalService.AnswerApproval:input_type -> vak.approval.v1.AnswerApproval
-	24, // 24: vak.v1.SessionService.OpenSession:output_type -> vak.session.v1.OpenSessionResult
-	25, // 25: vak.v1.SessionService.BeginTurn:output_type -> vak.session.v1.BeginTurnResult
-	26, // 26: vak.v1.SessionService.Dispatch:output_type -> vak.session.v1.DispatchResult
-	27, // 27: vak.v1.SessionService.EndTurn:output_type -> vak.session.v1.EndTurnResult
-	28, // 28: vak.v1.SessionService.CloseSession:output_type -> vak.session.v1.CloseSessionResult
-	29, // 29: vak.v1.SessionService.GetSession:output_type -> vak.session.v1.GetSessionResult
-	30, // 30: vak.v1.SessionService.ListSessions:output_type -> vak.session.v1.ListSessionsResult
-	31, // 31: vak.v1.SessionService.ListTools:output_type -> vak.session.v1.ListToolsResult
-	32, // 32: vak.v1.RegistryService.GetReport:output_type -> vak.registry.v1.GetReportResult
-	33, // 33: vak.v1.RegistryService.Revoke:output_type -> vak.registry.v1.RevokeResult
-	34, // 34: vak.v1.RegistryService.Restore:output_type -> vak.registry.v1.RestoreResult
-	35, // 35: vak.v1.RegistryService.Reload:output_type -> vak.registry.v1.ReloadResult
-	36, // 36: vak.v1.RegistryService.ListPins:output_type -> vak.registry.v1.ListPinsResult
-	37, // 37: vak.v1.RegistryService.DecidePin:output_type -> vak.registry.v1.DecidePinResult
-	38, // 38: vak.v1.RegistryService.Find:output_type -> vak.registry.v1.FindResult
-	39, // 39: vak.v1.ServerService.ListServers:output_type -> vak.pool.v1.ListServersResult
-	40, // 40: vak.v1.ServerService.ProbeServer:output_type -> vak.pool.v1.ProbeServerResult
-	41, // 41: vak.v1.ServerService.StopServer:output_type -> vak.pool.v1.StopServerResult
-	42, // 42: vak.v1.ServerService.GetServerLogs:output_type -> vak.pool.v1.GetServerLogsResult
-	43, // 43: vak.v1.LedgerService.ReadLedger:output_type -> vak.ledger.v1.ReadLedgerResult
-	44, // 44: vak.v1.LedgerService.VerifyLedger:output_type -> vak.ledger.v1.VerifyLedgerResult
-	45, // 45: vak.v1.ApprovalService.ListApprovals:output_type -> vak.approval.v1.ListApprovalsResult
-	46, // 46: vak.v1.ApprovalService.GetApproval:output_type -> vak.approval.v1.GetApprovalResult
-	47, // 47: vak.v1.ApprovalService.AnswerApproval:output_type -> vak.approval.v1.AnswerApprovalResult
-	24, // [24:48] is the sub-list for method output_type
-	0,  // [0:24] is the sub-list for method input_type
+	12, // 12: vak.v1.RegistryService.GetSurface:input_type -> vak.registry.v1.GetSurface
+	13, // 13: vak.v1.RegistryService.ListPins:input_type -> vak.registry.v1.ListPins
+	14, // 14: vak.v1.RegistryService.DecidePin:input_type -> vak.registry.v1.DecidePin
+	15, // 15: vak.v1.RegistryService.Find:input_type -> vak.registry.v1.Find
+	16, // 16: vak.v1.ServerService.ListServers:input_type -> vak.pool.v1.ListServers
+	17, // 17: vak.v1.ServerService.ProbeServer:input_type -> vak.pool.v1.ProbeServer
+	18, // 18: vak.v1.ServerService.StopServer:input_type -> vak.pool.v1.StopServer
+	19, // 19: vak.v1.ServerService.GetServerLogs:input_type -> vak.pool.v1.GetServerLogs
+	20, // 20: vak.v1.LedgerService.ReadLedger:input_type -> vak.ledger.v1.ReadLedger
+	21, // 21: vak.v1.LedgerService.VerifyLedger:input_type -> vak.ledger.v1.VerifyLedger
+	22, // 22: vak.v1.ApprovalService.ListApprovals:input_type -> vak.approval.v1.ListApprovals
+	23, // 23: vak.v1.ApprovalService.GetApproval:input_type -> vak.approval.v1.GetApproval
+	24, // 24: vak.v1.ApprovalService.AnswerApproval:input_type -> vak.approval.v1.AnswerApproval
+	25, // 25: vak.v1.SessionService.OpenSession:output_type -> vak.session.v1.OpenSessionResult
+	26, // 26: vak.v1.SessionService.BeginTurn:output_type -> vak.session.v1.BeginTurnResult
+	27, // 27: vak.v1.SessionService.Dispatch:output_type -> vak.session.v1.DispatchResult
+	28, // 28: vak.v1.SessionService.EndTurn:output_type -> vak.session.v1.EndTurnResult
+	29, // 29: vak.v1.SessionService.CloseSession:output_type -> vak.session.v1.CloseSessionResult
+	30, // 30: vak.v1.SessionService.GetSession:output_type -> vak.session.v1.GetSessionResult
+	31, // 31: vak.v1.SessionService.ListSessions:output_type -> vak.session.v1.ListSessionsResult
+	32, // 32: vak.v1.SessionService.ListTools:output_type -> vak.session.v1.ListToolsResult
+	33, // 33: vak.v1.RegistryService.GetReport:output_type -> vak.registry.v1.GetReportResult
+	34, // 34: vak.v1.RegistryService.Revoke:output_type -> vak.registry.v1.RevokeResult
+	35, // 35: vak.v1.RegistryService.Restore:output_type -> vak.registry.v1.RestoreResult
+	36, // 36: vak.v1.RegistryService.Reload:output_type -> vak.registry.v1.ReloadResult
+	37, // 37: vak.v1.RegistryService.GetSurface:output_type -> vak.registry.v1.GetSurfaceResult
+	38, // 38: vak.v1.RegistryService.ListPins:output_type -> vak.registry.v1.ListPinsResult
+	39, // 39: vak.v1.RegistryService.DecidePin:output_type -> vak.registry.v1.DecidePinResult
+	40, // 40: vak.v1.RegistryService.Find:output_type -> vak.registry.v1.FindResult
+	41, // 41: vak.v1.ServerService.ListServers:output_type -> vak.pool.v1.ListServersResult
+	42, // 42: vak.v1.ServerService.ProbeServer:output_type -> vak.pool.v1.ProbeServerResult
+	43, // 43: vak.v1.ServerService.StopServer:output_type -> vak.pool.v1.StopServerResult
+	44, // 44: vak.v1.ServerService.GetServerLogs:output_type -> vak.pool.v1.GetServerLogsResult
+	45, // 45: vak.v1.LedgerService.ReadLedger:output_type -> vak.ledger.v1.ReadLedgerResult
+	46, // 46: vak.v1.LedgerService.VerifyLedger:output_type -> vak.ledger.v1.VerifyLedgerResult
+	47, // 47: vak.v1.ApprovalService.ListApprovals:output_type -> vak.approval.v1.ListApprovalsResult
+	48, // 48: vak.v1.ApprovalService.GetApproval:output_type -> vak.approval.v1.GetApprovalResult
+	49, // 49: vak.v1.ApprovalService.AnswerApproval:output_type -> vak.approval.v1.AnswerApprovalResult
+	25, // [25:50] is the sub-list for method output_type
+	0,  // [0:25] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

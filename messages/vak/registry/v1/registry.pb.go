@@ -504,6 +504,105 @@ func (x *RestoreResult) GetWasRevoked() bool {
 }
 
 // Reload asks for a reconcile pass now and waits for it. Receiver: the reconciler. Reply: ReloadResult. Safe to repeat.
+type GetSurface struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant; empty means "default".
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Channel whose policy applies; empty means "api".
+	Channel       string `protobuf:"bytes,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSurface) Reset() {
+	*x = GetSurface{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSurface) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSurface) ProtoMessage() {}
+
+func (x *GetSurface) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSurface.ProtoReflect.Descriptor instead.
+func (*GetSurface) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetSurface) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GetSurface) GetChannel() string {
+	if x != nil {
+		return x.Channel
+	}
+	return ""
+}
+
+type GetSurfaceResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What may be used: a line each, sorted, "kind:name digest", and "mcp:server/tool digest" for the tools that were seen.
+	Surface       string `protobuf:"bytes,1,opt,name=surface,proto3" json:"surface,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSurfaceResult) Reset() {
+	*x = GetSurfaceResult{}
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSurfaceResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSurfaceResult) ProtoMessage() {}
+
+func (x *GetSurfaceResult) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSurfaceResult.ProtoReflect.Descriptor instead.
+func (*GetSurfaceResult) Descriptor() ([]byte, []int) {
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetSurfaceResult) GetSurface() string {
+	if x != nil {
+		return x.Surface
+	}
+	return ""
+}
+
 type ListPins struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
@@ -518,7 +617,7 @@ type ListPins struct {
 
 func (x *ListPins) Reset() {
 	*x = ListPins{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +629,7 @@ func (x *ListPins) String() string {
 func (*ListPins) ProtoMessage() {}
 
 func (x *ListPins) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[8]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +642,7 @@ func (x *ListPins) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPins.ProtoReflect.Descriptor instead.
 func (*ListPins) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{8}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListPins) GetTenant() string {
@@ -577,7 +676,7 @@ type ListPinsResult struct {
 
 func (x *ListPinsResult) Reset() {
 	*x = ListPinsResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -589,7 +688,7 @@ func (x *ListPinsResult) String() string {
 func (*ListPinsResult) ProtoMessage() {}
 
 func (x *ListPinsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[9]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -602,7 +701,7 @@ func (x *ListPinsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPinsResult.ProtoReflect.Descriptor instead.
 func (*ListPinsResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{9}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListPinsResult) GetPins() []*Pin {
@@ -632,7 +731,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +743,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[10]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +756,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{10}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Pin) GetId() string {
@@ -716,7 +815,7 @@ type PinChange struct {
 
 func (x *PinChange) Reset() {
 	*x = PinChange{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +827,7 @@ func (x *PinChange) String() string {
 func (*PinChange) ProtoMessage() {}
 
 func (x *PinChange) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[11]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +840,7 @@ func (x *PinChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinChange.ProtoReflect.Descriptor instead.
 func (*PinChange) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{11}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PinChange) GetPart() string {
@@ -783,7 +882,7 @@ type DecidePin struct {
 
 func (x *DecidePin) Reset() {
 	*x = DecidePin{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +894,7 @@ func (x *DecidePin) String() string {
 func (*DecidePin) ProtoMessage() {}
 
 func (x *DecidePin) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[12]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +907,7 @@ func (x *DecidePin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecidePin.ProtoReflect.Descriptor instead.
 func (*DecidePin) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{12}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DecidePin) GetTenant() string {
@@ -856,7 +955,7 @@ type DecidePinResult struct {
 
 func (x *DecidePinResult) Reset() {
 	*x = DecidePinResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +967,7 @@ func (x *DecidePinResult) String() string {
 func (*DecidePinResult) ProtoMessage() {}
 
 func (x *DecidePinResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[13]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +980,7 @@ func (x *DecidePinResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecidePinResult.ProtoReflect.Descriptor instead.
 func (*DecidePinResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{13}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DecidePinResult) GetEpoch() uint64 {
@@ -901,7 +1000,7 @@ type Reload struct {
 
 func (x *Reload) Reset() {
 	*x = Reload{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1012,7 @@ func (x *Reload) String() string {
 func (*Reload) ProtoMessage() {}
 
 func (x *Reload) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[14]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1025,7 @@ func (x *Reload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reload.ProtoReflect.Descriptor instead.
 func (*Reload) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{14}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reload) GetTenant() string {
@@ -951,7 +1050,7 @@ type ReloadResult struct {
 
 func (x *ReloadResult) Reset() {
 	*x = ReloadResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1062,7 @@ func (x *ReloadResult) String() string {
 func (*ReloadResult) ProtoMessage() {}
 
 func (x *ReloadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[15]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1075,7 @@ func (x *ReloadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadResult.ProtoReflect.Descriptor instead.
 func (*ReloadResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{15}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReloadResult) GetEpoch() uint64 {
@@ -1017,7 +1116,7 @@ type Find struct {
 
 func (x *Find) Reset() {
 	*x = Find{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1128,7 @@ func (x *Find) String() string {
 func (*Find) ProtoMessage() {}
 
 func (x *Find) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[16]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1141,7 @@ func (x *Find) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Find.ProtoReflect.Descriptor instead.
 func (*Find) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{16}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Find) GetTenant() string {
@@ -1090,7 +1189,7 @@ type Hit struct {
 
 func (x *Hit) Reset() {
 	*x = Hit{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1201,7 @@ func (x *Hit) String() string {
 func (*Hit) ProtoMessage() {}
 
 func (x *Hit) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[17]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1214,7 @@ func (x *Hit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hit.ProtoReflect.Descriptor instead.
 func (*Hit) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{17}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hit) GetName() string {
@@ -1157,7 +1256,7 @@ type FindResult struct {
 
 func (x *FindResult) Reset() {
 	*x = FindResult{}
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1268,7 @@ func (x *FindResult) String() string {
 func (*FindResult) ProtoMessage() {}
 
 func (x *FindResult) ProtoReflect() protoreflect.Message {
-	mi := &file_vak_registry_v1_registry_proto_msgTypes[18]
+	mi := &file_vak_registry_v1_registry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1281,7 @@ func (x *FindResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindResult.ProtoReflect.Descriptor instead.
 func (*FindResult) Descriptor() ([]byte, []int) {
-	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{18}
+	return file_vak_registry_v1_registry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FindResult) GetHits() []*Hit {
@@ -1226,7 +1325,13 @@ const file_vak_registry_v1_registry_proto_rawDesc = "" +
 	"\rRestoreResult\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1f\n" +
 	"\vwas_revoked\x18\x02 \x01(\bR\n" +
-	"wasRevoked\"F\n" +
+	"wasRevoked\">\n" +
+	"\n" +
+	"GetSurface\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\tR\achannel\",\n" +
+	"\x10GetSurfaceResult\x12\x18\n" +
+	"\asurface\x18\x01 \x01(\tR\asurface\"F\n" +
 	"\bListPins\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
@@ -1284,7 +1389,7 @@ func file_vak_registry_v1_registry_proto_rawDescGZIP() []byte {
 	return file_vak_registry_v1_registry_proto_rawDescData
 }
 
-var file_vak_registry_v1_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_vak_registry_v1_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_vak_registry_v1_registry_proto_goTypes = []any{
 	(*EpochPublished)(nil),    // 0: vak.registry.v1.EpochPublished
 	(*CapabilityRevoked)(nil), // 1: vak.registry.v1.CapabilityRevoked
@@ -1294,24 +1399,26 @@ var file_vak_registry_v1_registry_proto_goTypes = []any{
 	(*RevokeResult)(nil),      // 5: vak.registry.v1.RevokeResult
 	(*Restore)(nil),           // 6: vak.registry.v1.Restore
 	(*RestoreResult)(nil),     // 7: vak.registry.v1.RestoreResult
-	(*ListPins)(nil),          // 8: vak.registry.v1.ListPins
-	(*ListPinsResult)(nil),    // 9: vak.registry.v1.ListPinsResult
-	(*Pin)(nil),               // 10: vak.registry.v1.Pin
-	(*PinChange)(nil),         // 11: vak.registry.v1.PinChange
-	(*DecidePin)(nil),         // 12: vak.registry.v1.DecidePin
-	(*DecidePinResult)(nil),   // 13: vak.registry.v1.DecidePinResult
-	(*Reload)(nil),            // 14: vak.registry.v1.Reload
-	(*ReloadResult)(nil),      // 15: vak.registry.v1.ReloadResult
-	(*Find)(nil),              // 16: vak.registry.v1.Find
-	(*Hit)(nil),               // 17: vak.registry.v1.Hit
-	(*FindResult)(nil),        // 18: vak.registry.v1.FindResult
-	(*v1.Problem)(nil),        // 19: vak.common.v1.Problem
+	(*GetSurface)(nil),        // 8: vak.registry.v1.GetSurface
+	(*GetSurfaceResult)(nil),  // 9: vak.registry.v1.GetSurfaceResult
+	(*ListPins)(nil),          // 10: vak.registry.v1.ListPins
+	(*ListPinsResult)(nil),    // 11: vak.registry.v1.ListPinsResult
+	(*Pin)(nil),               // 12: vak.registry.v1.Pin
+	(*PinChange)(nil),         // 13: vak.registry.v1.PinChange
+	(*DecidePin)(nil),         // 14: vak.registry.v1.DecidePin
+	(*DecidePinResult)(nil),   // 15: vak.registry.v1.DecidePinResult
+	(*Reload)(nil),            // 16: vak.registry.v1.Reload
+	(*ReloadResult)(nil),      // 17: vak.registry.v1.ReloadResult
+	(*Find)(nil),              // 18: vak.registry.v1.Find
+	(*Hit)(nil),               // 19: vak.registry.v1.Hit
+	(*FindResult)(nil),        // 20: vak.registry.v1.FindResult
+	(*v1.Problem)(nil),        // 21: vak.common.v1.Problem
 }
 var file_vak_registry_v1_registry_proto_depIdxs = []int32{
-	10, // 0: vak.registry.v1.ListPinsResult.pins:type_name -> vak.registry.v1.Pin
-	11, // 1: vak.registry.v1.Pin.changes:type_name -> vak.registry.v1.PinChange
-	19, // 2: vak.registry.v1.ReloadResult.problems:type_name -> vak.common.v1.Problem
-	17, // 3: vak.registry.v1.FindResult.hits:type_name -> vak.registry.v1.Hit
+	12, // 0: vak.registry.v1.ListPinsResult.pins:type_name -> vak.registry.v1.Pin
+	13, // 1: vak.registry.v1.Pin.changes:type_name -> vak.registry.v1.PinChange
+	21, // 2: vak.registry.v1.ReloadResult.problems:type_name -> vak.common.v1.Problem
+	19, // 3: vak.registry.v1.FindResult.hits:type_name -> vak.registry.v1.Hit
 	4,  // [4:4] is the sub-list for method output_type
 	4,  // [4:4] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
@@ -1330,7 +1437,7 @@ func file_vak_registry_v1_registry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_registry_v1_registry_proto_rawDesc), len(file_vak_registry_v1_registry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -79,6 +79,9 @@ const (
 	RegistryServiceRestoreProcedure = "/vak.v1.RegistryService/Restore"
 	// RegistryServiceReloadProcedure is the fully-qualified name of the RegistryService's Reload RPC.
 	RegistryServiceReloadProcedure = "/vak.v1.RegistryService/Reload"
+	// RegistryServiceGetSurfaceProcedure is the fully-qualified name of the RegistryService's
+	// GetSurface RPC.
+	RegistryServiceGetSurfaceProcedure = "/vak.v1.RegistryService/GetSurface"
 	// RegistryServiceListPinsProcedure is the fully-qualified name of the RegistryService's ListPins
 	// RPC.
 	RegistryServiceListPinsProcedure = "/vak.v1.RegistryService/ListPins"
@@ -394,6 +397,8 @@ type RegistryServiceClient interface {
 	Restore(context.Context, *connect.Request[v12.Restore]) (*connect.Response[v12.RestoreResult], error)
 	// Reload runs a reconcile pass now.
 	Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error)
+	// GetSurface returns the governed surface in a form that can be compared.
+	GetSurface(context.Context, *connect.Request[v12.GetSurface]) (*connect.Response[v12.GetSurfaceResult], error)
 	// ListPins lists versions that wait for a person because they differ from what was approved.
 	ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error)
 	// DecidePin approves such a version or turns it down.
@@ -437,6 +442,12 @@ func NewRegistryServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(registryServiceMethods.ByName("Reload")),
 			connect.WithClientOptions(opts...),
 		),
+		getSurface: connect.NewClient[v12.GetSurface, v12.GetSurfaceResult](
+			httpClient,
+			baseURL+RegistryServiceGetSurfaceProcedure,
+			connect.WithSchema(registryServiceMethods.ByName("GetSurface")),
+			connect.WithClientOptions(opts...),
+		),
 		listPins: connect.NewClient[v12.ListPins, v12.ListPinsResult](
 			httpClient,
 			baseURL+RegistryServiceListPinsProcedure,
@@ -460,13 +471,14 @@ func NewRegistryServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // registryServiceClient implements RegistryServiceClient.
 type registryServiceClient struct {
-	getReport *connect.Client[v12.GetReport, v12.GetReportResult]
-	revoke    *connect.Client[v12.Revoke, v12.RevokeResult]
-	restore   *connect.Client[v12.Restore, v12.RestoreResult]
-	reload    *connect.Client[v12.Reload, v12.ReloadResult]
-	listPins  *connect.Client[v12.ListPins, v12.ListPinsResult]
-	decidePin *connect.Client[v12.DecidePin, v12.DecidePinResult]
-	find      *connect.Client[v12.Find, v12.FindResult]
+	getReport  *connect.Client[v12.GetReport, v12.GetReportResult]
+	revoke     *connect.Client[v12.Revoke, v12.RevokeResult]
+	restore    *connect.Client[v12.Restore, v12.RestoreResult]
+	reload     *connect.Client[v12.Reload, v12.ReloadResult]
+	getSurface *connect.Client[v12.GetSurface, v12.GetSurfaceResult]
+	listPins   *connect.Client[v12.ListPins, v12.ListPinsResult]
+	decidePin  *connect.Client[v12.DecidePin, v12.DecidePinResult]
+	find       *connect.Client[v12.Find, v12.FindResult]
 }
 
 // GetReport calls vak.v1.RegistryService.GetReport.
@@ -487,6 +499,11 @@ func (c *registryServiceClient) Restore(ctx context.Context, req *connect.Reques
 // Reload calls vak.v1.RegistryService.Reload.
 func (c *registryServiceClient) Reload(ctx context.Context, req *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error) {
 	return c.reload.CallUnary(ctx, req)
+}
+
+// GetSurface calls vak.v1.RegistryService.GetSurface.
+func (c *registryServiceClient) GetSurface(ctx context.Context, req *connect.Request[v12.GetSurface]) (*connect.Response[v12.GetSurfaceResult], error) {
+	return c.getSurface.CallUnary(ctx, req)
 }
 
 // ListPins calls vak.v1.RegistryService.ListPins.
@@ -514,6 +531,8 @@ type RegistryServiceHandler interface {
 	Restore(context.Context, *connect.Request[v12.Restore]) (*connect.Response[v12.RestoreResult], error)
 	// Reload runs a reconcile pass now.
 	Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error)
+	// GetSurface returns the governed surface in a form that can be compared.
+	GetSurface(context.Context, *connect.Request[v12.GetSurface]) (*connect.Response[v12.GetSurfaceResult], error)
 	// ListPins lists versions that wait for a person because they differ from what was approved.
 	ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error)
 	// DecidePin approves such a version or turns it down.
@@ -553,6 +572,12 @@ func NewRegistryServiceHandler(svc RegistryServiceHandler, opts ...connect.Handl
 		connect.WithSchema(registryServiceMethods.ByName("Reload")),
 		connect.WithHandlerOptions(opts...),
 	)
+	registryServiceGetSurfaceHandler := connect.NewUnaryHandler(
+		RegistryServiceGetSurfaceProcedure,
+		svc.GetSurface,
+		connect.WithSchema(registryServiceMethods.ByName("GetSurface")),
+		connect.WithHandlerOptions(opts...),
+	)
 	registryServiceListPinsHandler := connect.NewUnaryHandler(
 		RegistryServiceListPinsProcedure,
 		svc.ListPins,
@@ -581,6 +606,8 @@ func NewRegistryServiceHandler(svc RegistryServiceHandler, opts ...connect.Handl
 			registryServiceRestoreHandler.ServeHTTP(w, r)
 		case RegistryServiceReloadProcedure:
 			registryServiceReloadHandler.ServeHTTP(w, r)
+		case RegistryServiceGetSurfaceProcedure:
+			registryServiceGetSurfaceHandler.ServeHTTP(w, r)
 		case RegistryServiceListPinsProcedure:
 			registryServiceListPinsHandler.ServeHTTP(w, r)
 		case RegistryServiceDecidePinProcedure:
@@ -610,6 +637,10 @@ func (UnimplementedRegistryServiceHandler) Restore(context.Context, *connect.Req
 
 func (UnimplementedRegistryServiceHandler) Reload(context.Context, *connect.Request[v12.Reload]) (*connect.Response[v12.ReloadResult], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.RegistryService.Reload is not implemented"))
+}
+
+func (UnimplementedRegistryServiceHandler) GetSurface(context.Context, *connect.Request[v12.GetSurface]) (*connect.Response[v12.GetSurfaceResult], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("vak.v1.RegistryService.GetSurface is not implemented"))
 }
 
 func (UnimplementedRegistryServiceHandler) ListPins(context.Context, *connect.Request[v12.ListPins]) (*connect.Response[v12.ListPinsResult], error) {
