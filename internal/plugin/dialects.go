@@ -270,8 +270,24 @@ func (r *reader) settings(k member) []Option {
 // NativeSchema is the version of vak-plugin.json that this program reads.
 const NativeSchema = 1
 
-// native reads vak-plugin.json. Its components stand in an object of their own, so that one that this program does not know
-// is told from a misspelt remark, and refused.
+// native reads vak-plugin.json:
+//
+//	{
+//	  "schema": 1,                          required
+//	  "name": "kit",                        required
+//	  "version": "1.0.0", "description": "...", "author": {"name": "..."}, "license": "...", "homepage": "...",
+//	  "components": {                       each a path or a list of paths inside the plugin; nothing is found unnamed
+//	    "skills": "./skills",               folders of skills, folders that are one, or SKILL.md files
+//	    "commands": "./commands",           folders or files
+//	    "hooks": "./hooks.json",            files in the shape of Claude Code or Cursor
+//	    "servers": "./mcp.json"             files with an object mcpServers
+//	  },
+//	  "serves": ["web"],                    domains of what says none itself
+//	  "options": {"region": {"type": "string", "description": "...", "default": "eu", "required": true, "sensitive": false}}
+//	}
+//
+// Its components stand in an object of their own, so that one that this program does not know is told from a misspelt
+// remark, and refused. Its texts may hold ${VAK_PLUGIN_ROOT}, ${VAK_PLUGIN_DATA} and ${user_config.KEY}.
 func (r *reader) native(m *Manifest, top []member) {
 	schema := false
 	for _, k := range top {

@@ -7,7 +7,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
-// The scopes, the narrowest first: of a plugin that is enabled in several the narrowest one is in force.
+// Scopes are listed the narrowest first: of a plugin that is enabled in several the narrowest one is in force.
 var Scopes = []string{"local", "project", "user"}
 
 // KeptVersions is how many earlier versions of a plugin are kept for a rollback.

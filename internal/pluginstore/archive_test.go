@@ -160,7 +160,9 @@ func TestHostileFolders(t *testing.T) {
 	}{
 		{"link", func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, "link")) }},
 		{"folderlink", func(dir string) error { return os.Symlink("/etc", filepath.Join(dir, "folderlink")) }},
-		{"hard", func(dir string) error { return os.Link(filepath.Join(dir, "skills/a/SKILL.md"), filepath.Join(dir, "hard")) }},
+		{"hard", func(dir string) error {
+			return os.Link(filepath.Join(dir, "skills/a/SKILL.md"), filepath.Join(dir, "hard"))
+		}},
 		{"pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600) }},
 		{"Skills/x", func(dir string) error {
 			if err := os.Mkdir(filepath.Join(dir, "Skills"), 0o700); err != nil {
