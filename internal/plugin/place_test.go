@@ -12,7 +12,7 @@ import (
 )
 
 var placement = Placement{
-	Scope: "user", Folder: capability.Folder{Path: "/p/root", Data: "/p/data"}, Workspace: "/w", Home: "/h",
+	Scope: "user", Folder: capability.Folder{Path: "/p/kit", Data: "/p/data"}, Workspace: "/w", Home: "/h",
 	Values: map[string]string{"region": "eu", "dirs": "/a, /b"},
 }
 
@@ -31,13 +31,13 @@ func TestPlaceholders(t *testing.T) {
 		args    []string
 		want    []string // command and arguments; nil: it is left out
 	}{
-		{FormatClaude, "${CLAUDE_PLUGIN_ROOT}/run", []string{"${CLAUDE_PLUGIN_DATA}", "${CLAUDE_PROJECT_DIR}", "${HOME}"}, []string{"/p/root/run", "/p/data", "/w", "${HOME}"}},
-		{FormatClaude, "./run", []string{"${user_config.region}-${user_config.zone}", "${user_config.dirs}", "${user_config.token}"}, []string{"/p/root/run", "eu-z", "/a", "/b", "${VAK_PLUGIN_KIT_TOKEN}"}},
+		{FormatClaude, "${CLAUDE_PLUGIN_ROOT}/run", []string{"${CLAUDE_PLUGIN_DATA}", "${CLAUDE_PROJECT_DIR}", "${HOME}"}, []string{"/p/kit/run", "/p/data", "/w", "${HOME}"}},
+		{FormatClaude, "./run", []string{"${user_config.region}-${user_config.zone}", "${user_config.dirs}", "${user_config.token}"}, []string{"/p/kit/run", "eu-z", "/a", "/b", "${VAK_PLUGIN_KIT_TOKEN}"}},
 		{FormatClaude, "run", []string{"${user_config.need}"}, nil},
 		{FormatClaude, "run", []string{"${extensionPath}", "$CLAUDE_PLUGIN_ROOT", "${"}, []string{"run", "${extensionPath}", "$CLAUDE_PLUGIN_ROOT", "${"}},
-		{FormatGemini, "node", []string{"${extensionPath}${/}a.js", "${workspacePath}"}, []string{"node", "/p/root/a.js", "/w"}},
-		{FormatAgentPlugins, "./run", []string{"${PLUGIN_ROOT}", "${PLUGIN_DATA}", "${CLAUDE_PLUGIN_ROOT}"}, []string{"/p/root/run", "/p/root", "/p/data", "${CLAUDE_PLUGIN_ROOT}"}},
-		{FormatMCPB, "${__dirname}/run", []string{"${HOME}", "${DESKTOP}"}, []string{"/p/root/run", "/h", "/h/Desktop"}},
+		{FormatGemini, "node", []string{"${extensionPath}${/}a.js", "${workspacePath}"}, []string{"node", "/p/kit/a.js", "/w"}},
+		{FormatAgentPlugins, "./run", []string{"${PLUGIN_ROOT}", "${PLUGIN_DATA}", "${CLAUDE_PLUGIN_ROOT}"}, []string{"/p/kit/run", "/p/kit", "/p/data", "${CLAUDE_PLUGIN_ROOT}"}},
+		{FormatMCPB, "${__dirname}/run", []string{"${HOME}", "${DESKTOP}"}, []string{"/p/kit/run", "/h", "/h/Desktop"}},
 		{FormatCursor, "run", []string{"${workspaceFolder}", "${userHome}"}, []string{"run", "/w", "/h"}},
 	} {
 		m := Manifest{Format: c.format, Name: "kit", Options: options}
