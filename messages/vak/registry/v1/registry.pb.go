@@ -503,7 +503,8 @@ func (x *RestoreResult) GetWasRevoked() bool {
 	return false
 }
 
-// Reload asks for a reconcile pass now and waits for it. Receiver: the reconciler. Reply: ReloadResult. Safe to repeat.
+// GetSurface asks what may be used, in a form that can be compared. Receiver: the registry. Reply: GetSurfaceResult. Safe to
+// repeat.
 type GetSurface struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
@@ -558,6 +559,7 @@ func (x *GetSurface) GetChannel() string {
 	return ""
 }
 
+// GetSurfaceResult answers GetSurface.
 type GetSurfaceResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What may be used: a line each, sorted, "kind:name digest", and "mcp:server/tool digest" for the tools that were seen.
@@ -603,6 +605,7 @@ func (x *GetSurfaceResult) GetSurface() string {
 	return ""
 }
 
+// ListPins asks what differs from what was approved. Receiver: the registry. Reply: ListPinsResult. Safe to repeat.
 type ListPins struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
@@ -666,6 +669,7 @@ func (x *ListPins) GetTool() string {
 	return ""
 }
 
+// ListPinsResult answers ListPins.
 type ListPinsResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Versions that wait for a person, or that one has turned down.
@@ -711,6 +715,7 @@ func (x *ListPinsResult) GetPins() []*Pin {
 	return nil
 }
 
+// Pin is a version that waits for a person.
 type Pin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id (kind:name).
@@ -801,6 +806,7 @@ func (x *Pin) GetChanges() []*PinChange {
 	return nil
 }
 
+// PinChange is one part of a version that differs, each side at most 16 KiB.
 type PinChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Part that differs, for instance description.
@@ -864,6 +870,8 @@ func (x *PinChange) GetAfter() string {
 	return ""
 }
 
+// DecidePin approves a version that waits, or turns it down. Receiver: the registry. Reply: DecidePinResult. Not safe to
+// repeat: a second one finds nothing that waits.
 type DecidePin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
@@ -945,6 +953,7 @@ func (x *DecidePin) GetApprove() bool {
 	return false
 }
 
+// DecidePinResult answers DecidePin.
 type DecidePinResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Epoch that shows the decision.
@@ -990,6 +999,7 @@ func (x *DecidePinResult) GetEpoch() uint64 {
 	return 0
 }
 
+// Reload asks for a reconcile pass now and waits for it. Receiver: the reconciler. Reply: ReloadResult. Safe to repeat.
 type Reload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant; empty means "default".
