@@ -148,6 +148,7 @@ func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mc
 		if spec.Dir, err = k.dir(x.expand(s.Cwd)); err != nil {
 			return mcpio.Spec{}, err
 		}
+	case capability.TransportSSE, capability.TransportWebSocket: // are refused before: see Server.Unready
 	}
 	if len(x.missing) > 0 {
 		return mcpio.Spec{}, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).

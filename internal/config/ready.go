@@ -29,6 +29,7 @@ func (s Server) Unready() (reason, remedy string) {
 			"give the server's Streamable HTTP address, with type http"
 	case capability.TransportWebSocket:
 		return "it speaks over a WebSocket, which this program does not", "give the server's Streamable HTTP address, with type http"
+	case capability.TransportStdio, capability.TransportHTTP:
 	}
 	if s.Closed != "" {
 		return s.Closed, "change that setting, or declare the server in vak.toml"

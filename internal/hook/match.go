@@ -115,6 +115,7 @@ func toolNames(dialect capability.Dialect, call *Call) []string {
 			return []string{"mcp_" + call.Server + "_" + call.ServerTool}
 		case capability.DialectCursor:
 			return []string{"MCP:" + call.ServerTool}
+		case capability.DialectVAK, capability.DialectClaude, capability.DialectCodex:
 		}
 		return []string{"mcp__" + call.Server + "__" + call.ServerTool}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -88,8 +89,7 @@ func (p *Plan) Apply() error {
 	if err := keep(p.request.Data, all[:min(len(all), maxJournal)]); err != nil {
 		return err
 	}
-	for i := len(p.edits) - 1; i >= 0; i-- { // secrets before what refers to them
-		e := p.edits[i]
+	for _, e := range slices.Backward(p.edits) { // secrets before what refers to them
 		if err := put(e.folder, e.name, e.after(), e.mode); err != nil {
 			return err
 		}

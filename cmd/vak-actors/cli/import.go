@@ -73,8 +73,8 @@ func (a *app) importRequest(f importFlags, client string) (r importer.Request, e
 		if *folder, err = filepath.Abs(*folder); err != nil {
 			return r, cannotRun(err)
 		}
-		if real, err := filepath.EvalSymlinks(*folder); err == nil {
-			*folder = real
+		if resolved, err := filepath.EvalSymlinks(*folder); err == nil {
+			*folder = resolved
 		}
 	}
 	if info, err := os.Stat(r.Workspace); err != nil || !info.IsDir() {
