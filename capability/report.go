@@ -21,6 +21,17 @@ type Row struct {
 	Remedy  string   `json:"remedy,omitempty"`
 	Source  string   `json:"source,omitempty"`
 	Digest  string   `json:"digest"` // see SurfaceDigest
+
+	Idle       bool        `json:"idle,omitempty"`       // a hook that is never asked here; no fault of anybody
+	Deliveries *Deliveries `json:"deliveries,omitempty"` // of a hook that was asked since the daemon started
+}
+
+// Deliveries counts how often a hook was asked since the daemon started.
+type Deliveries struct {
+	Asked       uint64 `json:"asked"`
+	Blocked     uint64 `json:"blocked"`
+	Failed      uint64 `json:"failed"`                 // gave no opinion of its own: did not start, took too long, was not understood
+	LastFailure string `json:"last_failure,omitempty"` // empty: the last delivery was none
 }
 
 // LoopHealth is what the reconcile loop says of itself.
@@ -67,7 +78,8 @@ type ReportInput struct {
 	Problems []Problem
 	Shadowed []Shadow
 	Actors   []Health
-	Asking   int // calls that wait for an approval
+	Asking   int                   // calls that wait for an approval
+	Hooks    map[string]Deliveries // by name
 }
 
 // NewReport renders the input. It is a pure function: equal inputs give equal reports.
@@ -78,7 +90,11 @@ func NewReport(in ReportInput) Report {
 		Problems:     slices.Clone(in.Problems), Shadowed: append([]Shadow{}, in.Shadowed...), Actors: slices.Clone(in.Actors),
 	}
 	for c := range in.Snapshot.Set.All() {
-		r.Capabilities = append(r.Capabilities, newRow(c, in.Revoked))
+		row := newRow(c, in.Revoked)
+		if d, asked := in.Hooks[c.ID.Name]; asked && c.ID.Kind == KindHook {
+			row.deliver(d)
+		}
+		r.Capabilities = append(r.Capabilities, row)
 	}
 	SortProblems(r.Problems)
 	r.Summary = r.summary()
@@ -112,6 +128,9 @@ func newRow(c *Capability, revoked Revocations) Row {
 		row.Usable, row.Reason = false, hook.Refusal
 		row.Status = "blocks every tool call: " + hook.Refusal
 		row.Remedy = "repair the hook's definition, or remove it"
+	case isHook && hook.Idle != "":
+		row.Usable, row.Idle = false, true
+		row.Status = "idle: " + hook.Idle
 	default:
 		server, ok := c.Config.(*Server)
 		if ok && server.Unready != "" {
@@ -124,6 +143,16 @@ func newRow(c *Capability, revoked Revocations) Row {
 		}
 	}
 	return row
+}
+
+// deliver adds how often a hook was asked. One whose last delivery failed guards nothing.
+func (r *Row) deliver(d Deliveries) {
+	r.Deliveries = &d
+	if d.LastFailure != "" && r.Usable {
+		r.Reason = d.LastFailure
+		r.Status = "ready (last delivery failed: " + d.LastFailure + ")"
+		r.Remedy = "see that its program runs, and in time"
+	}
 }
 
 func serverRemedy(name string, s *Server) string {
@@ -183,7 +212,7 @@ type Finding struct {
 func (r *Report) Findings() []Finding {
 	var all []Finding
 	for _, row := range r.Capabilities {
-		if !row.Usable || row.Reason != "" {
+		if !row.Idle && (!row.Usable || row.Reason != "") {
 			all = append(all, Finding{row.ID, row.Status, row.Remedy})
 		}
 	}

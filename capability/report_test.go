@@ -2,6 +2,7 @@ package capability
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +147,36 @@ func TestFindings(t *testing.T) {
 	}
 	if in.Problems[0].Path != "b.md" {
 		t.Error("the report sorted its input")
+	}
+}
+
+// V168: a hook's row tells how often it was asked, and that it guards nothing while its last delivery failed; one that is
+// never asked here says why, and is nobody's fault.
+func TestHookRows(t *testing.T) {
+	set, err := NewSet([]Declaration{
+		{ID: ID{KindHook, "fails"}, Config: &Hook{Event: "pre-tool-use"}},
+		{ID: ID{KindHook, "idle"}, Config: &Hook{Event: "Notification", Idle: "there is no such moment"}},
+		{ID: ID{KindHook, "works"}, Config: &Hook{Event: "pre-tool-use"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReport(ReportInput{Snapshot: Snapshot{Set: set}, Hooks: map[string]Deliveries{
+		"fails": {Asked: 3, Failed: 2, LastFailure: "it took longer than 1s"}, "works": {Asked: 5, Blocked: 1},
+	}})
+	var got []string
+	for _, row := range r.Capabilities {
+		asked := uint64(0)
+		if row.Deliveries != nil {
+			asked = row.Deliveries.Asked
+		}
+		got = append(got, fmt.Sprintf("%s %t %s %d", row.Name, row.Usable, row.Status, asked))
+	}
+	want := []string{"fails true ready (last delivery failed: it took longer than 1s) 3", "idle false idle: there is no such moment 0", "works true ready 5"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if f := r.Findings(); len(f) != 1 || f[0].Subject != "hook:fails" || f[0].Remedy == "" {
+		t.Errorf("findings %+v", f)
 	}
 }

@@ -77,11 +77,13 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	if err != nil {
 		return nil, err
 	}
+	hooks := hookrun.New(workspace, homeFolder(), secretScopes(h.data))
+	hooks.Withdrawn = func(c *capability.Capability) bool { return t.gate.View().Withdrawn(c) }
 	core := []supervision.Part{
 		{Name: "registry", Props: registry.Props(registry.Config{
 			Tenant: id, Gate: t.gate, Memory: registry.NewMemory(id, values{h.store, h.commit}),
 			Builtin: ops.Declarations(), Health: h.health(t), Announce: t.announce,
-			Asking: func() int { return int(t.asking.Load()) },
+			Asking: func() int { return int(t.asking.Load()) }, Hooks: hooks.Counts,
 		})},
 		{Name: "reconciler", Props: reconciler.Props(reconciler.Config{
 			Tenant: id, Registry: &t.registry, Scanner: &scanner{
@@ -99,7 +101,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		},
 		Backoff: backoff.Policy{Initial: h.options.RetryServers, Max: 60 * h.options.RetryServers},
 	})}}
-	sessions := h.sessionParts(t, workspace, owner, ops, approval.NewCaller(&t.approver, run))
+	sessions := h.sessionParts(t, workspace, owner, ops, hooks, approval.NewCaller(&t.approver, run))
 	// Roots are stopped in reverse: sessions give up their calls before servers are closed, and the registry ends last.
 	for _, root := range []struct {
 		name  string
@@ -113,9 +115,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	return t, nil
 }
 
-func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, approver dispatch.Approver) []supervision.Part {
-	hooks := hookrun.New(workspace, homeFolder(), secretScopes(h.data))
-	hooks.Withdrawn = func(c *capability.Capability) bool { return t.gate.View().Withdrawn(c) }
+func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, hooks *hookrun.Runner, approver dispatch.Approver) []supervision.Part {
 	c := session.Config{
 		Tenant: t.id, Owner: owner, Gate: t.gate, Admissions: &dispatch.Admissions{}, Reconciler: &t.reconciler,
 		Ledger: sessionLedger{h.store, h.commit}, IdleTTL: h.config.Sessions.IdleTTL, Slice: h.config.Intent.SliceCapabilities,

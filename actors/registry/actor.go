@@ -35,6 +35,9 @@ type Config struct {
 	Health  func() []capability.Health
 	Asking  func() int // calls that wait for an approval; nil: not known
 
+	// Hooks counts the deliveries of hooks, by name; nil: not known.
+	Hooks func() map[string]capability.Deliveries
+
 	// Announce tells EpochPublished and *protocol.Revoked to everybody who acts on them. It must not block.
 	Announce func(msg any)
 }

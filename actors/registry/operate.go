@@ -100,6 +100,9 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 	if r.Asking != nil {
 		in.Asking = r.Asking()
 	}
+	if r.Hooks != nil {
+		in.Hooks = r.Hooks()
+	}
 	in.Problems = slices.Concat(in.Problems, pinProblems(r.pending, r.snapshot.Set))
 	c.Go(func(context.Context) any {
 		defer reply.Reply(errReportBroke) // an earlier answer counts

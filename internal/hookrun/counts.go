@@ -1,19 +1,15 @@
 package hookrun
 
 import (
-	"maps"
 	"sync"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/hook"
 )
 
-// Counts is what a hook has done since the runner was made.
-type Counts struct {
-	Deliveries  uint64
-	Blocks      uint64
-	Failures    uint64
-	LastFailure string // empty: the last delivery was none
-
+// counts is what a hook has done since the runner was made.
+type counts struct {
+	capability.Deliveries
 	order uint64 // of the last delivery, for forgetting the oldest
 }
 
@@ -23,7 +19,7 @@ const maxCounted = 512
 // tally counts deliveries by the hook's name.
 type tally struct {
 	mu     sync.Mutex // guards what follows
-	byHook map[string]Counts
+	byHook map[string]counts
 	last   uint64
 }
 
@@ -31,17 +27,17 @@ func (t *tally) add(d Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byHook == nil {
-		t.byHook = map[string]Counts{}
+		t.byHook = map[string]counts{}
 	}
 	t.last++
 	c := t.byHook[d.Hook.Name]
-	c.Deliveries++
+	c.Asked++
 	c.order, c.LastFailure = t.last, d.Failure
 	if d.Verdict == hook.Block {
-		c.Blocks++
+		c.Blocked++
 	}
 	if d.Failure != "" {
-		c.Failures++
+		c.Failed++
 	}
 	t.byHook[d.Hook.Name] = c
 	if len(t.byHook) > maxCounted {
@@ -60,9 +56,13 @@ func (t *tally) forgetOldestLocked() {
 	delete(t.byHook, oldest)
 }
 
-// Counts returns the counts by hook name, of the 512 hooks that ran last.
-func (r *Runner) Counts() map[string]Counts {
+// Counts returns the deliveries by hook name, of the 512 hooks that ran last.
+func (r *Runner) Counts() map[string]capability.Deliveries {
 	r.tally.mu.Lock()
 	defer r.tally.mu.Unlock()
-	return maps.Clone(r.tally.byHook)
+	all := make(map[string]capability.Deliveries, len(r.tally.byHook))
+	for name, c := range r.tally.byHook {
+		all[name] = c.Deliveries
+	}
+	return all
 }

@@ -113,7 +113,7 @@ func TestTheFirstBlockWins(t *testing.T) {
 		t.Errorf("%+v %+v", d, deliveries)
 	}
 	counts := r.Counts()
-	if counts["3"].Blocks != 1 || counts["1"].Deliveries != 1 || counts["4"].Deliveries != 0 {
+	if counts["3"].Blocked != 1 || counts["1"].Asked != 1 || counts["4"].Asked != 0 {
 		t.Errorf("counts %+v", counts)
 	}
 }
@@ -175,7 +175,7 @@ func TestFailureModes(t *testing.T) {
 				if d.Block != nil && d.Block.Code != vakerr.HookFailed {
 					t.Errorf("code %s", d.Block.Code)
 				}
-				if c := r.Counts()["h"]; c.Failures != 1 || c.LastFailure == "" {
+				if c := r.Counts()["h"]; c.Failed != 1 || c.LastFailure == "" {
 					t.Errorf("counts %+v", c)
 				}
 				if n := childproc.Count(); n != 0 {
@@ -270,7 +270,7 @@ func TestCountsAreBounded(t *testing.T) {
 	if n := len(counted.byHook); n > maxCounted {
 		t.Errorf("%d hooks are counted", n)
 	}
-	if c := counted.byHook["steady"]; c.Deliveries != 10_000 {
+	if c := counted.byHook["steady"]; c.Asked != 10_000 {
 		t.Errorf("a hook in use was forgotten: %+v", c)
 	}
 }
