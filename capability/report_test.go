@@ -65,7 +65,7 @@ func TestReportRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON := `{"id":"tool:read","kind":"tool","name":"read","origin":"workspace","summary":"about tool:read","serves":["filesystem"],"usable":true,"status":"ready","source":"tools/read.toml"}`
+	wantJSON := `{"id":"tool:read","kind":"tool","name":"read","origin":"workspace","summary":"about tool:read","serves":["filesystem"],"usable":true,"status":"ready","source":"tools/read.toml","digest":"17fc74a4542557d180da5cb814ff55678fb3e1bfb734f18f673be4fd4964b78a"}`
 	if string(first) != wantJSON {
 		t.Errorf("row in JSON: %s", first)
 	}
