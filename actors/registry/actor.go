@@ -24,6 +24,7 @@ type Memory interface {
 	SaveRevocations(ctx context.Context, r capability.Revocations) error
 	SaveObservation(ctx context.Context, server string, o *RememberedObservation) error // nil forgets
 	SavePins(ctx context.Context, id capability.ID, e *pins.Entry) error                // nil forgets
+	SaveSeen(ctx context.Context, seen bool) error                                      // the workspace, since it was trusted
 }
 
 // Config is what a registry is made of.
@@ -70,7 +71,9 @@ type registry struct {
 	policy       *policy.Current
 	pins         pins.Settings
 	book         pins.Book      // what is approved
+	seen         bool           // the workspace was seen since it was trusted
 	pending      []pins.Pending // what waits for a person
+	unkept       string         // why approvals could not be made durable last time; empty: they were
 	loop         capability.LoopHealth
 
 	publishing bool                                      // an epoch number is being made durable
@@ -182,7 +185,7 @@ func (r *registry) onLoaded(c *actorkit.Context, m loaded) {
 	r.history = capability.NewHistory(m.memory.Epoch.History)
 	r.revoked = m.memory.Revocations
 	maps.Copy(r.observations, m.memory.Observations)
-	r.book = m.memory.Pins
+	r.book, r.seen = m.memory.Pins, m.memory.Seen
 	r.resume(r.Gate.View())
 	r.publishView()
 	for _, p := range r.waiting {
@@ -218,7 +221,7 @@ func isAsk(msg any) bool {
 func (r *registry) declare(c *actorkit.Context, m *protocol.Declare, reply actorkit.Replier) {
 	before := r.snapshot.Epoch
 	r.declared, r.problems, r.shadowed = m.Declarations, m.Problems, m.Shadowed
-	r.pins = m.Pins
+	r.pin(c, m.Pins)
 	r.forgetObservations(c)
 	r.forgetPins(c)
 	broken := capability.Broken(m.Problems, m.Declarations)

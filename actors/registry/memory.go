@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/pins"
@@ -15,6 +14,7 @@ type Remembered struct {
 	Revocations  capability.Revocations
 	Observations map[string]*RememberedObservation // by server
 	Pins         pins.Book
+	Seen         bool
 }
 
 // RememberedEpoch is the last published epoch. Of its set only the marks are kept.
@@ -27,6 +27,7 @@ type RememberedEpoch struct {
 
 // RememberedObservation is an observation with the definition it was made under.
 type RememberedObservation struct {
+	Server      string                  `json:"server"`
 	Definition  string                  `json:"definition"`
 	Observation *capability.Observation `json:"observation"`
 }
@@ -38,12 +39,13 @@ type Values interface {
 	Put(ctx context.Context, tenant, key string, value []byte) error // durable on return; an empty value removes
 }
 
-// Keys of the values. A server's name is part of its key.
+// Keys of the values. Names hold what keys must not, so a digest of the name is part of the key, and the name of the value.
 const (
 	epochKey          = "registry.epoch"
 	revocationsKey    = "registry.revocations"
 	observationPrefix = "registry.observation."
 	pinPrefix         = "registry.pin."
+	seenKey           = "registry.seen"
 )
 
 // NewMemory keeps a registry's memory in values.
@@ -72,9 +74,12 @@ func (m *memory) Load(ctx context.Context) (Remembered, error) {
 		if err := m.load(ctx, key, &o); err != nil {
 			return Remembered{}, err
 		}
-		if o.Observation != nil {
-			all.Observations[strings.TrimPrefix(key, observationPrefix)] = &o
+		if o.Observation != nil && o.Server != "" {
+			all.Observations[o.Server] = &o
 		}
+	}
+	if err := m.load(ctx, seenKey, &all.Seen); err != nil {
+		return Remembered{}, err
 	}
 	return all, m.loadPins(ctx, &all)
 }
@@ -86,27 +91,35 @@ func (m *memory) loadPins(ctx context.Context, all *Remembered) error {
 	}
 	all.Pins = make(pins.Book, len(keys))
 	for _, key := range keys {
-		id, err := capability.ParseID(strings.TrimPrefix(key, pinPrefix))
-		if err != nil {
-			return err
-		}
-		var e *pins.Entry
+		var e rememberedPins
 		if err := m.load(ctx, key, &e); err != nil {
 			return err
 		}
-		if e != nil {
-			all.Pins[id] = e
+		if e.Entry != nil {
+			all.Pins[e.ID] = e.Entry
 		}
 	}
 	return nil
 }
 
+type rememberedPins struct {
+	ID    capability.ID `json:"id"`
+	Entry *pins.Entry   `json:"entry"`
+}
+
+// keyOf is a key for something of any name.
+func keyOf(prefix, name string) string { return prefix + capability.ContentDigest([]byte(name))[:32] }
+
+// SaveSeen implements Memory.
+func (m *memory) SaveSeen(ctx context.Context, seen bool) error { return m.save(ctx, seenKey, seen) }
+
 // SavePins implements Memory.
 func (m *memory) SavePins(ctx context.Context, id capability.ID, e *pins.Entry) error {
+	key := keyOf(pinPrefix, id.String())
 	if e == nil {
-		return m.values.Put(ctx, m.tenant, pinPrefix+id.String(), nil)
+		return m.values.Put(ctx, m.tenant, key, nil)
 	}
-	return m.save(ctx, pinPrefix+id.String(), e)
+	return m.save(ctx, key, rememberedPins{id, e})
 }
 
 func (m *memory) load(ctx context.Context, key string, into any) error {
@@ -129,10 +142,13 @@ func (m *memory) SaveRevocations(ctx context.Context, r capability.Revocations) 
 
 // SaveObservation implements Memory.
 func (m *memory) SaveObservation(ctx context.Context, server string, o *RememberedObservation) error {
+	key := keyOf(observationPrefix, server)
 	if o == nil {
-		return m.values.Put(ctx, m.tenant, observationPrefix+server, nil)
+		return m.values.Put(ctx, m.tenant, key, nil)
 	}
-	return m.save(ctx, observationPrefix+server, o)
+	named := *o
+	named.Server = server
+	return m.save(ctx, key, named)
 }
 
 func (m *memory) save(ctx context.Context, key string, v any) error {

@@ -103,7 +103,7 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 	if r.Hooks != nil {
 		in.Hooks = r.Hooks()
 	}
-	in.Problems = slices.Concat(in.Problems, pinProblems(r.pending, r.snapshot.Set))
+	in.Problems = slices.Concat(in.Problems, pinProblems(r.pending, r.unkept, r.snapshot.Set))
 	c.Go(func(context.Context) any {
 		defer reply.Reply(errReportBroke) // an earlier answer counts
 		in.Problems = slices.Concat(in.Problems, r.catalogs.problems(in.Snapshot.Set))

@@ -23,6 +23,7 @@ func (r *registry) pinned(c *actorkit.Context, declared []capability.Declaration
 	if len(result.Learned) > 0 {
 		r.learn(c, result.Learned, nil)
 	}
+	r.baseline(c)
 	return result.Declarations
 }
 
@@ -40,6 +41,51 @@ func (r *registry) stillPending(declared []capability.Declaration) []pins.Pendin
 	})
 }
 
+// pin takes over what is to be pinned. The first pass over a workspace that was trusted is its baseline; with the end of the
+// trust that baseline is forgotten, for whoever trusts it again has looked again.
+func (r *registry) pin(c *actorkit.Context, s pins.Settings) {
+	if r.pins.Workspace && !s.Workspace || !s.Workspace && r.seen {
+		r.forgetBaseline(c)
+	}
+	s.Seen = r.seen
+	r.pins = s
+}
+
+// baseline notes that the pass which is published now was the first over a trusted workspace.
+func (r *registry) baseline(c *actorkit.Context) {
+	if !r.pins.Workspace || r.seen {
+		return
+	}
+	r.seen, r.pins.Seen = true, true
+	r.saveSeen(c, true)
+}
+
+func (r *registry) forgetBaseline(c *actorkit.Context) {
+	gone := pins.Book{}
+	for id, e := range r.book {
+		if e.Self != nil {
+			bare := *e
+			bare.Self = nil
+			gone[id] = &bare
+		}
+	}
+	r.seen = false
+	r.learn(c, gone, nil)
+	r.saveSeen(c, false)
+}
+
+func (r *registry) saveSeen(c *actorkit.Context, seen bool) {
+	r.save(c, save{
+		work: func(ctx context.Context) error { return r.Memory.SaveSeen(ctx, seen) },
+		then: func(c *actorkit.Context, err error) {
+			if err != nil {
+				c.Log().Error("cannot keep that a workspace has been seen", slog.Any("error", err))
+				r.unkept = vakerr.From(err).Reason
+			}
+		},
+	})
+}
+
 // learn takes entries up and makes them durable; then, which may be nil, is told whether they are.
 func (r *registry) learn(c *actorkit.Context, entries pins.Book, then func(error)) {
 	book := maps.Clone(r.book)
@@ -48,6 +94,7 @@ func (r *registry) learn(c *actorkit.Context, entries pins.Book, then func(error
 	}
 	maps.Copy(book, entries)
 	r.book = book
+	r.publishView() // whoever asks a server reads by the book of now, whether an epoch follows or not
 	r.save(c, save{
 		work: func(ctx context.Context) error {
 			for id, e := range entries {
@@ -58,8 +105,9 @@ func (r *registry) learn(c *actorkit.Context, entries pins.Book, then func(error
 			return nil
 		},
 		then: func(c *actorkit.Context, err error) {
-			if err != nil {
+			if r.unkept = ""; err != nil {
 				c.Log().Error("cannot keep what was approved", slog.Any("error", err))
+				r.unkept = vakerr.From(err).Reason
 			}
 			if then != nil {
 				then(err)
@@ -150,9 +198,15 @@ func name(p *pins.Pending) string {
 	return p.ID.String() + " " + p.Tool
 }
 
-// pinProblems say what waits for a person.
-func pinProblems(pending []pins.Pending, declared *capability.Set) []capability.Problem {
+// pinProblems say what waits for a person, and that approvals cannot be kept.
+func pinProblems(pending []pins.Pending, unkept string, declared *capability.Set) []capability.Problem {
 	var all []capability.Problem
+	if unkept != "" {
+		all = append(all, capability.Problem{
+			Severity: capability.SeverityError, Code: "pins_unkept", Path: "pins",
+			Message: "what was approved cannot be kept, and is forgotten at the next start: " + unkept, Hint: "look at the ledger's folder",
+		})
+	}
 	for i := range pending {
 		p := &pending[i]
 		source := p.ID.String()

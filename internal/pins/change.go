@@ -32,6 +32,9 @@ func changes(before, after json.RawMessage) []Change {
 }
 
 func object(text json.RawMessage) map[string]json.RawMessage {
+	if len(text) == 0 {
+		return nil
+	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(text, &all) != nil {
 		return map[string]json.RawMessage{"content": text}

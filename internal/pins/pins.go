@@ -32,6 +32,9 @@ const (
 type Settings struct {
 	Tools     OnChange // empty: Keep
 	Workspace bool     // what the workspace runs
+
+	// Seen: the workspace has been seen since it was trusted, so that whatever it runs and nobody has approved is new.
+	Seen bool
 }
 
 // Pin is one approved version.
@@ -119,7 +122,7 @@ func Apply(declared []capability.Declaration, book Book, s Settings) Result {
 		}
 		next := *known
 		if s.Workspace && d.Origin.Kind == capability.OriginWorkspace {
-			r.runs(d, &next)
+			r.runs(d, &next, s)
 		}
 		if server, is := d.Config.(*capability.Server); is && s.Tools != Follow && d.Hold == nil && server.Observation != nil {
 			next = r.tools(d, server, next, s)
@@ -137,24 +140,31 @@ func equal(a, b *Entry) bool {
 }
 
 // runs compares what a declaration runs.
-func (r *Result) runs(d *capability.Declaration, e *Entry) {
+func (r *Result) runs(d *capability.Declaration, e *Entry, s Settings) {
 	content := running(d.Config)
 	if content == nil {
 		return
 	}
 	digest := capability.ContentDigest(content)
-	if e.Self == nil {
+	if e.Self == nil && !s.Seen {
 		e.Self = &Pin{Digest: digest, Content: content}
 		return
 	}
-	if e.Self.Digest == digest {
+	approved := Pin{}
+	if e.Self != nil {
+		approved = *e.Self
+	}
+	if approved.Digest == digest {
 		return
 	}
+	all := changes(approved.Content, content)
 	r.Pending = append(r.Pending, Pending{
-		ID: d.ID, Digest: digest, Approved: e.Self.Digest, Rejected: e.Self.Rejected == digest,
-		Changes: changes(e.Self.Content, content), content: content,
+		ID: d.ID, Digest: digest, Approved: approved.Digest, Rejected: approved.Rejected == digest, Changes: all, content: content,
 	})
-	why := fmt.Sprintf("it runs something else than what was approved (%s)", parts(changes(e.Self.Content, content)))
+	why := fmt.Sprintf("it runs something else than what was approved (%s)", parts(all))
+	if approved.Digest == "" {
+		why = "it is new since the workspace was trusted"
+	}
 	remedy := "look at it: vak-actors pins show " + d.ID.String()
 	if h, is := d.Config.(*capability.Hook); is && h.FailureMode != capability.FailOpen {
 		refuses := *h
@@ -265,6 +275,7 @@ func (p *Pending) Approve(known *Entry) *Entry {
 func (p *Pending) Reject(known *Entry) *Entry {
 	pin := Pin{}
 	switch {
+	case known == nil:
 	case p.Tool != "":
 		pin = known.Tools[p.Tool]
 	case known.Self != nil:
@@ -275,7 +286,10 @@ func (p *Pending) Reject(known *Entry) *Entry {
 }
 
 func (p *Pending) decide(known *Entry, pin Pin) *Entry {
-	next := *known
+	next := Entry{}
+	if known != nil {
+		next = *known
+	}
 	if p.Tool == "" {
 		next.Self = &pin
 		return &next

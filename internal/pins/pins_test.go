@@ -133,6 +133,23 @@ func TestWhatRunsIsPinned(t *testing.T) {
 	}
 }
 
+// What a trusted clone runs and did not run when it was trusted is held like a change, until somebody approves it.
+func TestNewRunnersOfATrustedCloneWait(t *testing.T) {
+	pinned := Settings{Workspace: true, Seen: true}
+	r, book := seen(pinned, server("git"))
+	if r.Declarations[0].Hold == nil || !strings.Contains(r.Declarations[0].Hold.Reason, "new since") || len(r.Pending) != 1 || len(book) != 0 {
+		t.Fatalf("%+v %v", r, book)
+	}
+	book[git] = r.Pending[0].Reject(book[git])
+	if r = Apply([]capability.Declaration{server("git")}, book, pinned); !r.Pending[0].Rejected || r.Declarations[0].Hold == nil {
+		t.Errorf("rejected: %+v", r)
+	}
+	book[git] = r.Pending[0].Approve(book[git])
+	if r = Apply([]capability.Declaration{server("git")}, book, pinned); r.Declarations[0].Hold != nil {
+		t.Errorf("approved: %+v", r)
+	}
+}
+
 // A hook that changes does not run; one that is fail-closed blocks every call until somebody has looked at it.
 func TestHooksArePinned(t *testing.T) {
 	hook := func(command string, mode capability.FailureMode) capability.Declaration {
