@@ -174,7 +174,7 @@ func (r *hookReader) grouped() capability.Dialect {
 func (r *hookReader) event(m member) {
 	moment, known := hook.MomentOf(r.dialect, m.name)
 	if !known {
-		hint := "the events are those of " + dialectName(r.dialect)
+		hint := "the events that run here: " + strings.Join(delivered(r.dialect), ", ")
 		if near := config.Nearest(m.name, hook.EventsOf(r.dialect)); near != "" {
 			hint = "did you mean " + near + "?"
 		}
@@ -196,6 +196,14 @@ func (r *hookReader) event(m member) {
 		}
 		r.group(m.name, moment, i, item)
 	}
+}
+
+// delivered lists the events of a dialect that happen here.
+func delivered(d capability.Dialect) []string {
+	return slices.DeleteFunc(hook.EventsOf(d), func(name string) bool {
+		m, _ := hook.MomentOf(d, name)
+		return m.Idle != ""
+	})
 }
 
 // group reads a matcher and its handlers.

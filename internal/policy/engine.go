@@ -300,7 +300,7 @@ func (d Decision) Refusal(req Request) *vakerr.Error {
 	}
 	denied := vakerr.New(vakerr.PermissionDenied, "%s is denied: %s", req.Rule(), d.Reason)
 	if d.Rule != "" {
-		return denied.WithRemedy("if it should be allowed, change the rule %s in [permissions]", d.Rule)
+		return denied.WithRemedy("if it should be allowed, change the rule %s where it stands", d.Rule)
 	}
 	return denied.WithRemedy("if it should be allowed, check mode and deny in [permissions]")
 }
