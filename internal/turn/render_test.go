@@ -163,7 +163,7 @@ func TestInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"blocked":[{"id":"tool:write","reason":"the rule write says deny","remedy":"if it should be allowed, change the rule write in [permissions]",` +
+	want := `{"blocked":[{"id":"tool:write","reason":"the rule write says deny","remedy":"if it should be allowed, change the rule write where it stands",` +
 		`"state":"blocked"}],"capabilities":["tool:read","skill:pdf"],"deferred":["read"],"excluded":["tool:write"],"loaded":[],` +
 		`"schemas":[{"a":2,"b":1}],"system_prompt":"p","tool_domains":{"read":["filesystem"]},"tool_index":{}}`
 	if diff := cmp.Diff(want, string(encoded)); diff != "" {
