@@ -16,7 +16,7 @@ import (
 // in the workspace. Where both are one file, as without --config, each section has its effect.
 var (
 	daemonSections    = []string{"listen", "data", "auth", "tenants", "reconcile", "ledger", "sessions", "intent"}
-	workspaceSections = []string{"mcp", "hooks", "channels", "permissions", "limits", "pins"}
+	workspaceSections = []string{"mcp", "hooks", "channels", "permissions", "limits", "pins", "hook_policy"}
 )
 
 // misplaced finds what is written where nobody reads it: the daemon's settings in a workspace's file, and, for the default

@@ -200,7 +200,8 @@ func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.
 	engine, problems := policy.CompileEngineFor(host, r.Permissions...)
 	current := &policy.Current{
 		Engine: engine.Guarding(programs(r.Declarations)), ApprovalTimeout: r.Config.Approvals.Timeout,
-		Channels: make(map[string]*policy.Channel, len(r.Config.Channels)),
+		KeepInput: !r.Config.HookPolicy.Rewrite,
+		Channels:  make(map[string]*policy.Channel, len(r.Config.Channels)),
 	}
 	for name, rules := range r.Config.Channels {
 		current.Channels[name], _ = policy.CompileChannel(name, rules) // whoever read the file reported its problems
@@ -210,7 +211,7 @@ func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.
 
 // revisionOf names what a policy is made of.
 func revisionOf(r declare.Result, known *policy.Learned) string {
-	text, err := json.Marshal([]any{r.Permissions, r.Config.Channels, programs(r.Declarations), r.Config.Approvals, known.Rules()})
+	text, err := json.Marshal([]any{r.Permissions, r.Config.Channels, programs(r.Declarations), r.Config.Approvals, r.Config.HookPolicy, known.Rules()})
 	if err != nil {
 		panic(err) // strings, lists and maps of strings only
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
+	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/lifecycle"
 	"github.com/vak-actors/vak-actors/internal/phrase"
 	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -73,6 +75,10 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 		s.onBound(c, m)
 	case expanded:
 		s.onExpanded(c, m)
+	case stopping:
+		s.onStopping(c, m)
+	case closing:
+		s.onClosing(c, m)
 	case woke:
 		s.onWoke(c, m)
 	case failed:
@@ -80,6 +86,9 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	case sleep:
 		s.sleep(c, m)
 	case left:
+		for _, w := range s.waiting {
+			w.Undelivered(m.why)
+		}
 		for _, call := range s.calls {
 			call.reply.Reply(m.why)
 		}
@@ -226,6 +235,14 @@ const maxReason = 200 // bytes
 // close ends the session for good. Its calls are given up, and its workers end with it.
 func (s *session) close(c *actorkit.Context, m command) {
 	reason := phrase.Cut(m.Message.(*sessionv1.CloseSession).GetReason(), maxReason)
+	var a *dispatch.Admission // nil: it has to be made
+	if view := s.Gate.View(); s.bound != nil {
+		a = s.bound.admission
+	} else if view.Policy != nil {
+		a = s.known(view)
+	} else {
+		a = &dispatch.Admission{Admitted: &turn.Admitted{}} // nothing was read yet
+	}
 	s.life = s.life.Close()
 	s.unbind()
 	why := "the session was closed"
@@ -237,6 +254,16 @@ func (s *session) close(c *actorkit.Context, m command) {
 	if s.worker != nil {
 		s.dismiss(s.worker, s.id)
 	}
+	end := closing{m.reply, reason, gone}
+	if a == nil || asksAbout(a, hook.Input{Event: hook.SessionEnd, Text: reason}) {
+		s.askAboutEnd(c, a, end)
+		return
+	}
+	s.onClosing(c, end)
+}
+
+// onClosing makes the end of the session durable.
+func (s *session) onClosing(c *actorkit.Context, m closing) {
 	self := c.Self()
 	s.append(c, true, func(err error) {
 		if err != nil {
@@ -245,8 +272,8 @@ func (s *session) close(c *actorkit.Context, m command) {
 			return
 		}
 		m.reply.Reply(&sessionv1.CloseSessionResult{})
-		_ = self.Tell(left{gone})
-	}, ledger.SessionClosed{Reason: reason})
+		_ = self.Tell(left{m.gone})
+	}, ledger.SessionClosed{Reason: m.reason})
 }
 
 // left tells a session that its last entry is durable. why is for calls that have not given up yet; there are none where

@@ -12,6 +12,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/expand"
+	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/turn"
@@ -39,7 +40,11 @@ type turnBound struct {
 	plan   expand.Plan     // of the prompt
 	asker  context.Context //nolint:containedctx // ends when nobody waits for the turn any more; nil: nobody gives up
 	sliced bool
-	err    error
+
+	started bool     // session-start has been delivered
+	context []string // that hooks want the model to know
+
+	err error
 }
 
 const maxPrompt = 1 << 20 // bytes
@@ -61,13 +66,16 @@ func (s *session) beginTurn(c *actorkit.Context, m *sessionv1.BeginTurn, by comm
 		return
 	}
 	s.life, s.binding = life, true
-	input := s.surfaceInput(m)
-	c.Go(func(ctx context.Context) any {
+	input, started, mom := s.surfaceInput(m), s.memory.started, s.moment(c, id, nil, by.Asker)
+	s.expanding = c.Go(func(ctx context.Context) any {
 		if s.lent == nil { // a worker never looks for what is new
 			s.freshen(ctx)
 		}
 		b := s.bind(id, m, input)
-		b.turn.reply, b.asker = by.reply, by.Asker
+		b.turn.reply, b.asker, b.started = by.reply, by.Asker, started
+		if b.err == nil {
+			b.welcome(ctx, mom)
+		}
 		return b
 	})
 }
@@ -128,7 +136,8 @@ func notReady() error {
 }
 
 func (s *session) onBound(c *actorkit.Context, m turnBound) {
-	s.binding = false
+	s.binding, s.expanding = false, actorkit.Effect{}
+	s.memory.started = s.memory.started || m.started
 	if m.err != nil {
 		s.life = s.life.Abandon()
 		m.turn.reply.Reply(m.err)
@@ -176,7 +185,7 @@ func (s *session) turnBegan(m turnBound) (delta capability.Delta, bodies []ledge
 	began := ledger.TurnBegan{
 		Turn: m.turn.id, CapabilityEpoch: a.Epoch, SetDigest: a.Digest, Channel: s.caller.Channel,
 		Interface: offer.InterfaceDigest, Implicit: m.begin == nil,
-		Misreads: s.memory.misreads, Allowed: s.memory.allowances.Rules(),
+		Started: s.memory.started, Misreads: s.memory.misreads, Allowed: s.memory.allowances.Rules(),
 	}
 	if m.sliced {
 		s.memory.loaded, began.Deferred = offer.Surface.Loaded, offer.Surface.Deferred
@@ -221,7 +230,7 @@ func (s *session) begun(m turnBound, delta capability.Delta) *sessionv1.BeginTur
 		TurnId: m.turn.id, Epoch: uint64(a.Epoch), SetDigest: a.Digest, ToolsJson: offer.Tools,
 		Loaded: offer.Surface.Loaded, Deferred: offer.Surface.Deferred,
 		PromptSection: dispatch.PromptSection(a.Admitted, offer.Surface), Notice: notice, Delta: wire.Delta(delta), Prompt: m.prompt,
-		Invocation: wire.Invocation(m.plan.ID, m.plan.Invocation),
+		Invocation: wire.Invocation(m.plan.ID, m.plan.Invocation), Context: joined(m.context),
 	}
 }
 
@@ -233,10 +242,16 @@ func (s *session) endTurn(c *actorkit.Context, m *sessionv1.EndTurn, by command)
 		return
 	}
 	s.life = life
-	misread, ended := s.bound.misread, s.turnEnded("")
+	misread, ended, a := s.bound.misread, s.turnEnded(""), s.bound.admission
 	s.unbind()
 	s.cancelCalls(c, vakerr.New(vakerr.TurnEnded, "turn %s ended before the call", m.GetTurnId()), nil)
-	s.answer(c, by.reply, &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ended)
+	end := stopping{reply: by.reply, result: &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ended: ended}
+	if asksAbout(a, hook.Input{Event: hook.Stop}) {
+		s.askAboutStop(c, s.moment(c, m.GetTurnId(), a, by.Asker), end)
+		return
+	}
+	s.memory.stops = 0
+	s.answer(c, end.reply, end.result, end.ended)
 }
 
 // turnEnded is what the ledger says of the end of the bound turn.

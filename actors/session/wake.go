@@ -14,6 +14,7 @@ import (
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/approval"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
+	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -57,6 +58,8 @@ type woke struct {
 type memory struct {
 	told       capability.Epoch     // of the last turn
 	turns      bool                 // there was a turn
+	started    bool                 // session-start was delivered, or an explicit turn began before it was
+	stops      int                  // how often in a row hooks kept the run from stopping
 	loaded     []string             // by readings and searches
 	misreads   uint64               // of all turns
 	interfaces map[string]struct{}  // digests known to be stored
@@ -307,7 +310,7 @@ func (c *Config) remember(ctx context.Context, id ledger.SessionID, head uint64)
 func tells(k ledger.Kind) bool {
 	switch k {
 	case ledger.KindTurnBegan, ledger.KindTurnEnded, ledger.KindInterfaceStored, ledger.KindToolsLoaded,
-		ledger.KindApprovalAsked, ledger.KindApprovalSettled:
+		ledger.KindApprovalAsked, ledger.KindApprovalSettled, ledger.KindHookRan:
 		return true
 	default:
 		return false
@@ -323,11 +326,17 @@ func (m *memory) take(e ledger.Entry) error {
 	case ledger.TurnBegan:
 		m.told, m.turns, m.misreads = b.CapabilityEpoch, true, b.Misreads
 		m.allowances.Add(b.Allowed)
+		m.started = m.started || b.Started || !b.Implicit
 		if b.Loaded != nil {
 			m.loaded = b.Loaded
 		}
 	case ledger.TurnEnded:
 		m.misreads += uint64(len(b.Misread))
+		m.stops = b.Stops
+	case ledger.HookRan:
+		if b.Event == string(hook.SessionStart) {
+			m.started = b.Decision != hook.Block.String()
+		}
 	case ledger.ToolsLoaded:
 		m.loaded = append(m.loaded, b.Tools...)
 	case ledger.InterfaceStored:

@@ -19,6 +19,7 @@ type Config struct {
 	Permissions policy.PermissionRules         // [permissions]
 	Approvals   Approvals                      // of [permissions]
 	Pins        Pins                           // [pins]
+	HookPolicy  HookPolicy                     // [hook_policy]
 	Tenants     map[string]Tenant              // [tenants.<id>]
 
 	Reconcile Reconcile
@@ -43,6 +44,11 @@ type Approvals struct {
 // Pins is [pins].
 type Pins struct {
 	Tools pins.OnChange // what happens when a server changes the text of a tool: keep (default), refuse or follow
+}
+
+// HookPolicy is [hook_policy].
+type HookPolicy struct {
+	Rewrite bool // hooks may rewrite the inputs of calls; default true
 }
 
 // Reconcile is [reconcile].

@@ -7,11 +7,18 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // Events lists the lifecycle events a hook may name; the spelling with _ is accepted too.
-func Events() []string { return []string{"session-start", "pre-tool-use", "post-tool-use", "stop"} }
+func Events() []string {
+	var all []string
+	for _, e := range hook.Events() {
+		all = append(all, string(e))
+	}
+	return all
+}
 
 const (
 	defaultHookTimeout = 10_000  // ms
@@ -74,7 +81,6 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 	hook.Name = hook.Event + "/" + hook.Command
 	switch {
 	case !s.bad, !hook.Enabled:
-		s.reportUnasked(hook)
 		s.reportMatch(hook)
 		return hook, true
 	case !closed:
@@ -88,14 +94,6 @@ func readHook(top *section, i int, item any) (Hook, bool) {
 	}
 	top.doc.report(capability.SeverityError, "hook_refuses", hook.Line, refusal.Refusal+": every tool call is blocked", "repair or remove the entry")
 	return refusal, true
-}
-
-// reportUnasked names a hook whose event this version never asks about.
-func (s *section) reportUnasked(hook Hook) {
-	if hook.Enabled && (hook.Event == "session-start" || hook.Event == "stop") {
-		s.warn("config_unsupported", "event", fmt.Sprintf("hooks at %s are not supported yet; %s does not run", hook.Event, keyText(hook.Name)),
-			"remove the entry, or keep it for a later version; pre-tool-use and post-tool-use run")
-	}
 }
 
 // reportMatch names a match that cannot be read. The hook is asked about every call then, since a guard that runs too

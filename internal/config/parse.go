@@ -92,6 +92,10 @@ func readDaemon(top *section, c *Config) {
 	c.Pins.Tools = pins.OnChange(s.oneOf("tools", string(pins.Keep), string(pins.Keep), string(pins.Refuse), string(pins.Follow)))
 	s.close()
 
+	s = top.always("hook_policy")
+	c.HookPolicy.Rewrite = s.flag("rewrite", true)
+	s.close()
+
 	s = top.always("intent")
 	c.Intent.SliceCapabilities = s.flag("slice_capabilities", true)
 	s.close()

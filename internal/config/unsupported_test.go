@@ -8,9 +8,7 @@ import (
 // What can be written and does nothing yet is said, with its line: an operator must not rely on it.
 func TestWithoutEffect(t *testing.T) {
 	for text, says := range map[string]string{
-		"[[hooks]]\nevent = \"session-start\"\ncommand = \"a\"\n": "hooks at session-start are not supported yet",
-		"[[hooks]]\nevent = \"stop\"\ncommand = \"a\"\n":          "hooks at stop are not supported yet",
-		"[mcp.servers.a]\ncommand = \"a\"\nnetwork = false\n":     "network = false in [mcp.servers.a] has no effect yet",
+		"[mcp.servers.a]\ncommand = \"a\"\nnetwork = false\n": "network = false in [mcp.servers.a] has no effect yet",
 		"[cluster]\n":    "[cluster] is not supported yet",
 		"[components]\n": "[components] is not supported yet",
 	} {
@@ -20,7 +18,8 @@ func TestWithoutEffect(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"[[hooks]]\nevent = \"stop\"\ncommand = \"a\"\nenabled = false\n", "[[hooks]]\nevent = \"post-tool-use\"\ncommand = \"a\"\n",
+		"[[hooks]]\nevent = \"stop\"\ncommand = \"a\"\n", "[[hooks]]\nevent = \"session_end\"\ncommand = \"a\"\n",
+		"[[hooks]]\nevent = \"user-prompt\"\ncommand = \"a\"\n", "[[hooks]]\nevent = \"post-tool-failure\"\ncommand = \"a\"\n", "[[hooks]]\nevent = \"post-tool-use\"\ncommand = \"a\"\n",
 		"[mcp.servers.a]\ncommand = \"a\"\n", "[mcp.servers.a]\ncommand = \"a\"\nnetwork = true\n",
 	} {
 		if _, problems := parse(t, text); len(problems) > 0 {

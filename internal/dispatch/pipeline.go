@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
-	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/hookrun"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/op"
@@ -190,77 +189,6 @@ func (r *run) shownOn(c *policy.Channel) error {
 		return gone("that tool of " + r.target.Server)
 	}
 	return nil
-}
-
-func (r *run) preHooks(ctx context.Context) error {
-	decision, err := r.runHooks(ctx, hook.Input{Event: hook.PreToolUse})
-	switch {
-	case err != nil:
-		return err
-	case decision.Block != nil:
-		return decision.Block
-	}
-	r.hookAsks, r.told = decision.Ask, decision.Context
-	if decision.Input == nil {
-		return nil
-	}
-	target, err := r.resolve(decision.Input)
-	if err != nil {
-		return err
-	}
-	target.Repaired = r.target.Repaired
-	r.target = target
-	return r.authorize()
-}
-
-// resolve is the first stage again, for arguments that a hook wrote.
-func (r *run) resolve(arguments json.RawMessage) (turn.Target, error) {
-	return turn.Resolve(r.call.Admission.Admitted, r.target.Tool.ID.Name, arguments, r.call.removed)
-}
-
-// runHooks asks the hooks of the turn that the event concerns, and records that they were asked.
-func (r *run) runHooks(ctx context.Context, in hook.Input) (hook.Decision, error) {
-	if len(r.call.Admission.Hooks) == 0 {
-		return hook.Decision{}, nil
-	}
-	in.SessionID, in.Mode, in.Call = r.call.Session, r.Gate.View().Policy.Engine.Mode().String(), r.hooked(r.target)
-	decision, deliveries := r.Hooks.Deliver(ctx, r.call.Admission.Hooks, in, func(input json.RawMessage) *hook.Call {
-		target, err := r.resolve(input)
-		if err != nil { // the next stage will say so; until then the hooks judge what was asked for
-			target = r.target
-		}
-		return r.hooked(target)
-	})
-	for _, d := range deliveries {
-		if err := r.rec.Record(ctx, HookBody(r.call.Turn, r.call.ID, d), false); err != nil {
-			return decision, err
-		}
-	}
-	return decision, nil
-}
-
-// hooked is a target as hooks are asked about it.
-func (r *run) hooked(t turn.Target) *hook.Call {
-	c := &hook.Call{Name: t.Tool.ID.Name, Input: t.Arguments, ID: r.call.ID, Requests: r.requests(t)}
-	if t.ServerTool != "" {
-		c.Server, c.ServerTool, c.ServerInput = t.Server, t.ServerTool, t.ServerArguments
-	}
-	return c
-}
-
-// HookBody is what the ledger says of one hook that was asked; call is empty where it was about none.
-func HookBody(turnID, call string, d hookrun.Delivery) ledger.HookRan {
-	body := ledger.HookRan{
-		Turn: turnID, Call: call, Hook: d.Hook, Event: string(d.Event), Decision: d.Verdict.String(), DurationMicros: d.Took.Microseconds(),
-	}
-	if d.After != nil {
-		body.InputBefore, body.InputAfter = capability.ContentDigest(d.Before), capability.ContentDigest(d.After)
-	}
-	if d.Failure != "" {
-		failure := ledger.FailureOf(vakerr.New(vakerr.HookFailed, "%s", d.Failure))
-		body.Error = &failure
-	}
-	return body
 }
 
 func (r *run) checkArguments() error {

@@ -67,16 +67,16 @@ func TestMatchersOfOtherPrograms(t *testing.T) {
 		{capability.DialectCursor, "beforeReadFile", "", file("write", "a", false), false},
 	} {
 		h := &capability.Hook{Dialect: tc.dialect, Event: tc.event, Match: tc.matcher}
-		if got := hook.Concerns(h, hook.PreToolUse, tc.call); got != tc.want {
+		if got := hook.Concerns(h, hook.Input{Event: hook.PreToolUse, Call: tc.call}); got != tc.want {
 			t.Errorf("%s %s %q about %s: %t", tc.dialect, tc.event, tc.matcher, tc.call.Name, got)
 		}
 	}
 	h := &capability.Hook{Dialect: capability.DialectClaude, Event: "PreToolUse", Match: "Bash", If: "Bash(rm *)"}
-	if hook.Concerns(h, hook.PreToolUse, command("ls")) || !hook.Concerns(h, hook.PreToolUse, command("ls; rm x")) {
+	if hook.Concerns(h, hook.Input{Event: hook.PreToolUse, Call: command("ls")}) || !hook.Concerns(h, hook.Input{Event: hook.PreToolUse, Call: command("ls; rm x")}) {
 		t.Error("the rule beside the matcher does not narrow it")
 	}
 	h.Idle = "it never fires"
-	if hook.Concerns(h, hook.PreToolUse, command("rm x")) {
+	if hook.Concerns(h, hook.Input{Event: hook.PreToolUse, Call: command("rm x")}) {
 		t.Error("an idle hook is asked")
 	}
 }

@@ -66,7 +66,7 @@ func TestConcerns(t *testing.T) {
 	} {
 		var got []string
 		for name, h := range hooks {
-			if hook.Concerns(h, tt.event, &hook.Call{Name: "x", Requests: tt.calls}) {
+			if hook.Concerns(h, hook.Input{Event: tt.event, Call: &hook.Call{Name: "x", Requests: tt.calls}}) {
 				got = append(got, name)
 			}
 		}

@@ -20,6 +20,7 @@ type Input struct {
 	Text      string // the prompt, the result of a call (a CallToolResult), or how a session ended
 	Took      time.Duration
 	Source    string // of session-start: startup
+	KeepInput bool   // of pre-tool-use: what hooks want the input to be is not taken; they are not told
 	Continued bool   // of stop: a hook has kept this session from stopping before
 }
 
@@ -83,7 +84,7 @@ func (in Input) claude(h *capability.Hook) map[string]any {
 	case SessionStart:
 		told["source"] = in.Source
 	case SessionEnd:
-		told["reason"] = in.Text
+		told["reason"] = in.endReason()
 	case UserPrompt:
 		told["prompt"] = in.Text
 	case Stop:
@@ -98,6 +99,15 @@ func (in Input) claude(h *capability.Hook) map[string]any {
 		told["duration_ms"] = in.Took.Milliseconds()
 	}
 	return told
+}
+
+// endReason is why a session ended, in the words of Claude Code and Gemini; every other reason is "other" there.
+func (in Input) endReason() string {
+	switch in.Text {
+	case "clear", "resume", "logout", "prompt_input_exit", "exit":
+		return in.Text
+	}
+	return "other"
 }
 
 func (in Input) cursor(h *capability.Hook) map[string]any {

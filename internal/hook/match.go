@@ -64,15 +64,18 @@ type Call struct {
 	ServerInput        []byte // one JSON object
 }
 
-// Concerns reports whether a hook is to be asked at an event; call is needed for the events of a tool only. A match that
+// Concerns reports whether a hook is to be asked about in, whose Call is needed for the events of a tool only. Matchers of
+// other programs count at the begin of a session (its source) and at its end (the reason), too. A match that
 // cannot be read matches every call, since a guard that runs too often does less harm than one that never does.
-func Concerns(h *capability.Hook, event Event, call *Call) bool {
+func Concerns(h *capability.Hook, in Input) bool {
 	moment, known := MomentOf(h.Dialect, h.Event)
-	if !known || h.Idle != "" || !slices.Contains(moment.Events, event) {
+	if !known || h.Idle != "" || !slices.Contains(moment.Events, in.Event) {
 		return false
 	}
-	if !event.OfTool() {
-		return true
+	call := in.Call
+	if !in.Event.OfTool() {
+		text, matched := in.matched()
+		return !matched || h.Dialect == capability.DialectVAK || matchesName(h.Match, []string{text})
 	}
 	if !moment.about(call) || !ifMatches(h, call.Requests) {
 		return false
@@ -85,6 +88,18 @@ func Concerns(h *capability.Hook, event Event, call *Call) bool {
 		return err != nil || slices.ContainsFunc(call.Requests, pattern.Matches)
 	}
 	return matchesName(h.Match, toolNames(h.Dialect, call))
+}
+
+// matched is what a matcher is about at an event of a session; false where it is about nothing.
+func (in Input) matched() (string, bool) {
+	switch in.Event {
+	case SessionStart:
+		return in.Source, true
+	case SessionEnd:
+		return in.endReason(), true
+	case UserPrompt, Stop, PreToolUse, PostToolUse, PostToolFailure:
+	}
+	return "", false
 }
 
 // about reports whether the moment is about calls of that kind.

@@ -69,6 +69,8 @@ func Judge(h *capability.Hook, in Input, run Run) Outcome {
 		return failed(h, "it did not start: "+run.StartError)
 	case run.TimedOut:
 		return failed(h, fmt.Sprintf("it took longer than %s", h.Timeout))
+	case run.ExitCode == exitBlock && h.Dialect != capability.DialectVAK && (in.Event == SessionStart || in.Event == SessionEnd):
+		return failed(h, "it blocks, which no hook of its program can do at "+string(in.Event))
 	case run.ExitCode == exitBlock:
 		return Outcome{Verdict: Block, Reason: reason(string(run.Stderr))}
 	case run.ExitCode < 0:

@@ -29,6 +29,7 @@ import (
 const (
 	captureLimit   = 64 << 10
 	defaultTimeout = 10 * time.Second
+	endMargin      = 100 * time.Millisecond // of a deadline of session-end, for ending a hook before it
 )
 
 // Runner runs the hooks of one workspace.
@@ -59,6 +60,9 @@ type Delivery struct {
 	Took    time.Duration
 	Before  json.RawMessage // the tool's input that it saw and has rewritten; nil: it did not
 	After   json.RawMessage
+	// InputIgnored is set when it wanted to rewrite the input, and Input.KeepInput forbade it.
+	InputIgnored bool
+	Context      string // what it wants the model to know; empty: nothing
 }
 
 // Recall makes the call of an input anew: hooks may rewrite it, and the next one is matched against what it has become.
@@ -66,19 +70,23 @@ type Recall func(input json.RawMessage) *hook.Call
 
 // Deliver asks the hooks that in.Event concerns, in order of their positions, until one blocks; those that may run side by
 // side do. recall is needed for the events of a tool's call only. When ctx ends, the decision is a block with
-// vakerr.Canceled or vakerr.DeadlineExceeded. The hooks' deliveries are in order and counted for Counts.
+// vakerr.Canceled or vakerr.DeadlineExceeded; only at session-end a deadline is a time-out of the hooks, for nobody is left
+// who could be told otherwise. The hooks' deliveries are in order and counted for Counts.
 func (r *Runner) Deliver(ctx context.Context, hooks []*capability.Capability, in hook.Input, recall Recall) (hook.Decision, []Delivery) {
 	in.Cwd = r.workspace
 	var decision hook.Decision
 	var deliveries []Delivery
 	for batch := range batches(inOrder(hooks)) {
 		concerned := slices.DeleteFunc(slices.Clone(batch), func(c *capability.Capability) bool {
-			return r.Withdrawn != nil && r.Withdrawn(c) || !hook.Concerns(c.Config.(*capability.Hook), in.Event, in.Call)
+			return r.Withdrawn != nil && r.Withdrawn(c) || !hook.Concerns(c.Config.(*capability.Hook), in)
 		})
 		outcomes, ended := r.askAll(ctx, concerned, in)
 		blocks := false
 		for i, o := range outcomes {
 			d := o.Delivery
+			if o.outcome.Input != nil && in.KeepInput {
+				o.outcome.Input, d.InputIgnored = nil, true
+			}
 			if o.outcome.Input != nil {
 				d.Before, d.After = in.Call.Input, o.outcome.Input
 			}
@@ -156,7 +164,7 @@ func (r *Runner) askAll(ctx context.Context, hooks []*capability.Capability, in 
 			begun := time.Now()
 			all[i].outcome, ended[i] = r.ask(ctx, c.ID, c.Config.(*capability.Hook), in)
 			o := all[i].outcome
-			all[i].Delivery = Delivery{Hook: c.ID, Event: in.Event, Verdict: o.Verdict, Failure: o.Failure, Took: time.Since(begun)}
+			all[i].Delivery = Delivery{Hook: c.ID, Event: in.Event, Verdict: o.Verdict, Failure: o.Failure, Took: time.Since(begun), Context: o.Context}
 		})
 	}
 	running.Wait()
@@ -180,6 +188,14 @@ func (r *Runner) ask(ctx context.Context, id capability.ID, h *capability.Hook, 
 	timeout := h.Timeout
 	if timeout <= 0 {
 		timeout = defaultTimeout
+	}
+	if deadline, set := ctx.Deadline(); set && in.Event == hook.SessionEnd {
+		limited := *h
+		limited.Timeout = min(timeout, time.Until(deadline)-endMargin)
+		if limited.Timeout <= 0 {
+			return hook.Judge(h, in, hook.Run{StartError: "the session was closed before its turn came"}), nil
+		}
+		h, timeout = &limited, limited.Timeout
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

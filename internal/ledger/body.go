@@ -34,6 +34,7 @@ type TurnBegan struct {
 	Channel         string           `json:"channel,omitempty"`
 	Interface       string           `json:"interface,omitempty"` // digest of an InterfaceStored of this session
 	Implicit        bool             `json:"implicit,omitempty"`  // a burst of calls that named no turn
+	Started         bool             `json:"started,omitempty"`   // hooks were told of the start of the session, in this turn or an earlier one
 	Loaded          []string         `json:"loaded,omitempty"`    // what readings and searches have loaded so far, in order
 	Deferred        []string         `json:"deferred,omitempty"`
 	Allowed         []string         `json:"allowed,omitempty"`  // rules that answers have left to the session so far
@@ -107,6 +108,7 @@ type TurnEnded struct {
 	Turn    string   `json:"turn"`
 	Reason  string   `json:"reason,omitempty"`  // empty: the caller ended it
 	Misread []string `json:"misread,omitempty"` // tools that were used although the reading did not ask for them
+	Stops   int      `json:"stops,omitempty"`   // how often in a row by now hooks kept the run from stopping
 }
 
 // CapabilityRevoked says that a revocation reached the session.
@@ -125,6 +127,8 @@ type HookRan struct {
 	DurationMicros int64         `json:"duration_us"`
 	InputBefore    string        `json:"input_before,omitempty"` // digest of the tool's input, where the hook has rewritten it
 	InputAfter     string        `json:"input_after,omitempty"`
+	InputIgnored   bool          `json:"input_ignored,omitempty"` // it wanted to rewrite the input, and the operator has turned that off
+	Context        string        `json:"context,omitempty"`       // digest of what it wants the model to know
 	Error          *Failure      `json:"error,omitempty"`
 }
 

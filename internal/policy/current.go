@@ -10,6 +10,9 @@ type Current struct {
 
 	ApprovalTimeout time.Duration // how long a call waits for a person; 0: the approver's default
 
+	// KeepInput is set where the operator has turned off that hooks rewrite the inputs of calls ([hook_policy] rewrite).
+	KeepInput bool
+
 	// HoldCommands is why commands in skills and slash commands of the workspace are not run, whatever the rules allow, such
 	// as "nobody has trusted this workspace"; empty: they are judged as any call.
 	HoldCommands string

@@ -659,7 +659,9 @@ type BeginTurnResult struct {
 	// The prompt after expansion.
 	Prompt string `protobuf:"bytes,10,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// What the command or skill that the prompt was expanded from says of how it is to be run; unset when there was none.
-	Invocation    *Invocation `protobuf:"bytes,11,opt,name=invocation,proto3" json:"invocation,omitempty"`
+	Invocation *Invocation `protobuf:"bytes,11,opt,name=invocation,proto3" json:"invocation,omitempty"`
+	// What hooks want the model to know besides, in their order, joined by blank lines. A host puts it before the prompt.
+	Context       string `protobuf:"bytes,12,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -769,6 +771,13 @@ func (x *BeginTurnResult) GetInvocation() *Invocation {
 		return x.Invocation
 	}
 	return nil
+}
+
+func (x *BeginTurnResult) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
 }
 
 // Invocation is advice of a command's or skill's author to whoever runs the turn. It grants nothing.
@@ -1151,7 +1160,10 @@ type EndTurnResult struct {
 	// Calls made in the turn.
 	Calls uint32 `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
 	// Deferred tools the reading did not predict and the model used.
-	Misread       []string `protobuf:"bytes,2,rep,name=misread,proto3" json:"misread,omitempty"`
+	Misread []string `protobuf:"bytes,2,rep,name=misread,proto3" json:"misread,omitempty"`
+	// What the model is to go on with in a next turn, because a hook kept the run from stopping; empty: it may stop. Never set
+	// more than 8 times in a row.
+	Continuation  string `protobuf:"bytes,3,opt,name=continuation,proto3" json:"continuation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1198,6 +1210,13 @@ func (x *EndTurnResult) GetMisread() []string {
 		return x.Misread
 	}
 	return nil
+}
+
+func (x *EndTurnResult) GetContinuation() string {
+	if x != nil {
+		return x.Continuation
+	}
+	return ""
 }
 
 // CloseSession ends a session for good; its ledger stays. Sender: a front. Receiver: the tenant's sessions. Reply:
@@ -1727,7 +1746,7 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x121\n" +
 	"\areading\x18\x03 \x01(\v2\x17.vak.session.v1.ReadingR\areading\x12\x16\n" +
 	"\x06format\x18\x04 \x01(\tR\x06format\x12\x16\n" +
-	"\x06prompt\x18\x05 \x01(\tR\x06prompt\"\xf1\x02\n" +
+	"\x06prompt\x18\x05 \x01(\tR\x06prompt\"\x8b\x03\n" +
 	"\x0fBeginTurnResult\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1d\n" +
@@ -1744,7 +1763,8 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\x06prompt\x12:\n" +
 	"\n" +
 	"invocation\x18\v \x01(\v2\x1a.vak.session.v1.InvocationR\n" +
-	"invocation\"\xfa\x01\n" +
+	"invocation\x12\x18\n" +
+	"\acontext\x18\f \x01(\tR\acontext\"\xfa\x01\n" +
 	"\n" +
 	"Invocation\x12\x1e\n" +
 	"\n" +
@@ -1782,10 +1802,11 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x17\n" +
-	"\aturn_id\x18\x03 \x01(\tR\x06turnId\"?\n" +
+	"\aturn_id\x18\x03 \x01(\tR\x06turnId\"c\n" +
 	"\rEndTurnResult\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\rR\x05calls\x12\x18\n" +
-	"\amisread\x18\x02 \x03(\tR\amisread\"]\n" +
+	"\amisread\x18\x02 \x03(\tR\amisread\x12\"\n" +
+	"\fcontinuation\x18\x03 \x01(\tR\fcontinuation\"]\n" +
 	"\fCloseSession\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
