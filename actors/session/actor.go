@@ -86,8 +86,8 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	case sleep:
 		s.sleep(c, m)
 	case left:
-		for _, w := range s.waiting {
-			w.Undelivered(m.why)
+		if m.why != nil {
+			s.turnAway(m.why)
 		}
 		for _, call := range s.calls {
 			call.reply.Reply(m.why)

@@ -126,6 +126,18 @@ func (s *session) askAboutEnd(c *actorkit.Context, a *dispatch.Admission, end cl
 	})
 }
 
+// turnAway answers what waited while hooks heard of the end of the session.
+func (s *session) turnAway(gone error) {
+	for _, m := range s.waiting {
+		if _, closes := m.Message.(*sessionv1.CloseSession); closes {
+			m.reply.Reply(&sessionv1.CloseSessionResult{})
+			continue
+		}
+		m.reply.Reply(gone)
+	}
+	s.waiting = nil
+}
+
 // asksAbout reports whether a hook of an admission is about an event of the session.
 func asksAbout(a *dispatch.Admission, in hook.Input) bool {
 	return slices.ContainsFunc(a.Hooks, func(h *capability.Capability) bool { return hook.Concerns(h.Config.(*capability.Hook), in) })

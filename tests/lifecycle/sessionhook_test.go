@@ -144,11 +144,30 @@ func TestStopHooks(t *testing.T) {
 // A hook that hangs does not keep a session from closing, and its failure is on the ledger.
 func TestCloseDoesNotWaitForHooks(t *testing.T) {
 	w := newWorld(t, nil)
-	w.write("vak.toml", toml(hook("session-end", "", "sleep 1000"), hook("session-end", "", "sleep 1001")))
+	w.write("vak.toml", toml(hook("session-end", "", "touch ending; sleep 1000"), hook("session-end", "", "sleep 1001")))
 	w.reload()
 	a := w.open()
 	begun := time.Now()
+	others := make(chan error, 2)
+	go func() {
+		eventually(t, "the hook runs", func() bool { return w.exists("ending") })
+		_, err := try[*sessionv1.CloseSessionResult](w, &sessionv1.CloseSession{SessionId: a.id})
+		others <- err
+	}()
+	go func() {
+		eventually(t, "the hook runs", func() bool { return w.exists("ending") })
+		_, err := try[*sessionv1.DispatchResult](w, &sessionv1.Dispatch{SessionId: a.id, Name: "glob", ArgumentsJson: []byte(`{"pattern":"*"}`)})
+		if vakerr.CodeOf(err) == vakerr.SessionClosed {
+			err = nil
+		}
+		others <- err
+	}()
 	w.close(a, "")
+	for range 2 {
+		if err := <-others; err != nil {
+			t.Errorf("who came while the session ended was told %v", err)
+		}
+	}
 	if took := time.Since(begun); took > 4*time.Second {
 		t.Errorf("closing took %s", took)
 	}
