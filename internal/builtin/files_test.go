@@ -176,6 +176,13 @@ func TestGrepSeesWhatItMay(t *testing.T) {
 	if err != nil || strings.Contains(string(result.Content), "secret") || !strings.Contains(string(result.Content), "open.txt") {
 		t.Errorf("%s, %v", result.Content, err)
 	}
+	if err := os.Symlink("secret", filepath.Join(w.dir, "public")); err != nil {
+		t.Fatal(err)
+	}
+	call.Arguments = json.RawMessage(`{"pattern":"alpha","path":"public"}`)
+	if result, err := grep.Run(t.Context(), call); err != nil || strings.Contains(string(result.Content), "key.txt") {
+		t.Errorf("a folder behind a link: %s, %v", result.Content, err)
+	}
 	for _, name := range []string{"link.txt", "secret/key.txt"} {
 		call.Arguments = json.RawMessage(`{"pattern":"alpha","path":"` + name + `"}`)
 		if result, err := grep.Run(t.Context(), call); vakerr.CodeOf(err) != vakerr.PermissionDenied {

@@ -180,8 +180,15 @@ func (f *files) grep(ctx context.Context, c op.Call) (op.Result, error) {
 		}
 		return op.Text(g.result(true)), err
 	}
+	target, err := root.Resolve(rel)
+	if err == nil && target != rel {
+		err = permitLinked(c, root, rel)
+	}
+	if err != nil {
+		return op.Result{}, err
+	}
 	complete, err := root.Walk(ctx, rel, func(p string, d fs.DirEntry) error {
-		if !d.Type().IsRegular() || !matches(p) && !matches(path.Base(p)) {
+		if !d.Type().IsRegular() || !matches(p) && !matches(path.Base(p)) || !g.mayReach(rel, target, p) {
 			return nil
 		}
 		return g.file(ctx, path.Join(rel, p))
@@ -230,6 +237,11 @@ func permitLinked(c op.Call, root *rootfs.Root, rel string) error {
 		return err
 	}
 	return c.PermitPath(target)
+}
+
+// mayReach judges a file below a folder by what the folder's name leads to. By the name itself file judges it.
+func (g *grepping) mayReach(rel, target, p string) bool {
+	return rel == target || g.maySee == nil || g.maySee(path.Join(target, p))
 }
 
 // file searches one file. What cannot be read, is no text or must not be seen is passed over.

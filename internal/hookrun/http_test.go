@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,22 @@ func TestForbiddenAddresses(t *testing.T) {
 		if d.Block == nil || len(deliveries) != 1 || deliveries[0].Failure == "" {
 			t.Errorf("%s: %+v", url, d)
 		}
+	}
+}
+
+// The time of a hook begins with its process, not when it is queued behind others: four rounds of half a second do not
+// use up what each hook has.
+func TestTimeBeginsWithTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	var hooks []*capability.Capability
+	for i := range 3*maxAtOnce + 1 {
+		hooks = append(hooks, declared(strconv.Itoa(i), capability.Hook{
+			Dialect: capability.DialectClaude, Event: "PreToolUse", Command: "sleep 0.5", Timeout: 1400 * time.Millisecond, FailureMode: capability.FailClosed,
+		}))
+	}
+	d, deliveries := New(dir, dir, nil).Deliver(t.Context(), hooks, writing(`{"path":"a"}`), recall)
+	if d.Block != nil || len(deliveries) != len(hooks) {
+		t.Errorf("%d of %d, %v", len(deliveries), len(hooks), d.Block)
 	}
 }
 
