@@ -126,7 +126,7 @@ func (s *scanner) untrusted(r declare.Result) declare.Result {
 
 // pins says what is pinned. A clone does not loosen what is pinned of it.
 func (s *scanner) pins() pins.Settings {
-	settings := pins.Settings{Tools: s.merged.Config.Pins.Tools, Workspace: s.whose == Trusted}
+	settings := pins.Settings{Tools: pins.OnChange(s.merged.Config.Pins.Tools), Workspace: s.whose == Trusted}
 	if s.whose != Own && settings.Tools == pins.Follow {
 		settings.Tools = pins.Keep
 	}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -168,7 +167,9 @@ func cloned(workspace string) bool {
 	for {
 		git := filepath.Join(dir, ".git")
 		if info, err := os.Lstat(git); err == nil {
-			return hasRemote(git, info)
+			if remote, repository := hasRemote(git, info); repository {
+				return remote
+			}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -180,13 +181,14 @@ func cloned(workspace string) bool {
 
 const maxGitConfig = 1 << 20 // bytes
 
-// hasRemote reads the configuration of a repository; one that cannot be read may have any remote.
-func hasRemote(git string, info os.FileInfo) bool {
+// hasRemote reads the configuration of a repository; one that cannot be read may have any remote. repository is false for
+// something else of that name.
+func hasRemote(git string, info os.FileInfo) (remote, repository bool) {
 	if info.Mode().IsRegular() { // a worktree or submodule names its folder
 		text, err := readBounded(git, maxGitConfig)
 		folder, is := bytes.CutPrefix(bytes.TrimSpace(text), []byte("gitdir:"))
 		if err != nil || !is {
-			return true
+			return true, true
 		}
 		dir := strings.TrimSpace(string(folder))
 		if !filepath.IsAbs(dir) {
@@ -201,18 +203,18 @@ func hasRemote(git string, info os.FileInfo) bool {
 	}
 	text, err := readBounded(filepath.Join(git, "config"), maxGitConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false // a folder of that name, and no repository
+		return false, false
 	}
 	if err != nil {
-		return true
+		return true, true
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		line := strings.ToLower(strings.TrimSpace(lines.Text()))
-		if strings.HasPrefix(line, "[remote ") || strings.HasPrefix(line, "[remote\t") || strings.HasPrefix(line, "[include") {
-			return true
+	for line := range strings.Lines(strings.ToLower(string(text))) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[remote") || strings.HasPrefix(line, "[include") {
+			return true, true
 		}
 	}
-	return false
+	return false, true
 }
 
 // trustRemedy is what a person does about an untrusted workspace.

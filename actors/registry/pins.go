@@ -36,8 +36,7 @@ func (r *registry) stillPending(declared []capability.Declaration) []pins.Pendin
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(r.pending), func(p pins.Pending) bool {
-		e := r.book[p.ID]
-		return p.Tool == "" || !unknown[p.ID] || e == nil || e.Tools[p.Tool].Digest == p.Digest
+		return p.Tool == "" || !unknown[p.ID] || p.Settled(r.book[p.ID])
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
-	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -43,7 +42,7 @@ type Approvals struct {
 
 // Pins is [pins].
 type Pins struct {
-	Tools pins.OnChange // what happens when a server changes the text of a tool: keep (default), refuse or follow
+	Tools string // what happens when a server changes the text of a tool: keep (default), refuse or follow
 }
 
 // HookPolicy is [hook_policy].

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vak-actors/vak-actors/capability"
-	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -34,7 +33,7 @@ func TestDefaults(t *testing.T) {
 			Reconcile: Reconcile{Tick: 10 * time.Second, Debounce: 250 * time.Millisecond},
 			Ledger:    Ledger{Durability: DurabilityEffects},
 			Intent:    Intent{SliceCapabilities: true}, Sessions: Sessions{IdleTTL: 10 * time.Minute, MaxResident: 100_000},
-			Limits: DefaultLimits(), Approvals: Approvals{Timeout: 5 * time.Minute}, Pins: Pins{Tools: pins.Keep}, HookPolicy: HookPolicy{Rewrite: true},
+			Limits: DefaultLimits(), Approvals: Approvals{Timeout: 5 * time.Minute}, Pins: Pins{Tools: "keep"}, HookPolicy: HookPolicy{Rewrite: true},
 		}
 		if diff := cmp.Diff(want, c, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".settings" }, cmp.Ignore())); diff != "" {
 			t.Errorf("defaults (-want +got):\n%s", diff)
@@ -126,7 +125,7 @@ max_depth = 2
 		Permissions: policy.PermissionRules{
 			Mode: "read-only", Deny: []string{"bash"}, Source: "vak.toml", Lines: policy.RuleLines{Mode: 36, Deny: []int{38}},
 		},
-		Approvals: Approvals{Timeout: 15 * time.Minute}, Pins: Pins{Tools: pins.Keep}, HookPolicy: HookPolicy{Rewrite: true},
+		Approvals: Approvals{Timeout: 15 * time.Minute}, Pins: Pins{Tools: "keep"}, HookPolicy: HookPolicy{Rewrite: true},
 		Tenants:   map[string]Tenant{"acme": {Workspace: "acme", TokenFile: "acme.token"}},
 		Reconcile: Reconcile{Tick: time.Second, Debounce: 10 * time.Millisecond},
 		Ledger:    Ledger{Durability: DurabilityAll}, Auth: Auth{TokenFile: "t"}, Intent: Intent{SliceCapabilities: false},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/approval"
-	"github.com/vak-actors/vak-actors/internal/pins"
 	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
@@ -89,7 +88,7 @@ func readDaemon(top *section, c *Config) {
 	s.close()
 
 	s = top.always("pins")
-	c.Pins.Tools = pins.OnChange(s.oneOf("tools", string(pins.Keep), string(pins.Keep), string(pins.Refuse), string(pins.Follow)))
+	c.Pins.Tools = s.oneOf("tools", "keep", "keep", "refuse", "follow")
 	s.close()
 
 	s = top.always("hook_policy")

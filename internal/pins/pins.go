@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
 )
@@ -46,9 +47,42 @@ type Pin struct {
 
 // Entry is what is approved of one capability. It is never changed after it was put into a Book.
 type Entry struct {
-	Definition string         `json:"definition,omitempty"` // of a server: how it is reached; another definition is another source
-	Self       *Pin           `json:"self,omitempty"`       // what it runs
-	Tools      map[string]Pin `json:"tools,omitempty"`      // of a server, by name
+	Self    *Pin     `json:"self,omitempty"`    // what it runs
+	Sources []Source `json:"sources,omitempty"` // of a server, the one that was seen last first; at most maxSources
+}
+
+// Source is a server as it is reached in one way: another way leads to another program, whose first sight is its baseline.
+// An operator who tries another way and comes back finds what was approved.
+type Source struct {
+	Definition string         `json:"definition"`
+	Tools      map[string]Pin `json:"tools"` // by name
+}
+
+// maxSources bounds the ways of reaching a server that are remembered.
+const maxSources = 8
+
+// source returns the tools that are approved of a server that is reached in this way.
+func (e *Entry) source(definition string) map[string]Pin {
+	if e == nil {
+		return nil
+	}
+	for _, s := range e.Sources {
+		if s.Definition == definition {
+			return s.Tools
+		}
+	}
+	return nil
+}
+
+// with returns the sources with one that was seen now.
+func (e *Entry) with(definition string, tools map[string]Pin) []Source {
+	all := []Source{{definition, tools}}
+	for _, s := range e.Sources {
+		if s.Definition != definition && len(all) < maxSources {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Book is what is approved, by capability. A Book that was handed out is never changed.
@@ -63,7 +97,8 @@ type Pending struct {
 	Rejected bool   // a person has turned it down
 	Changes  []Change
 
-	content json.RawMessage
+	content    json.RawMessage
+	definition string // of a tool: how its server is reached
 }
 
 // Change is one part that differs. Before or After is empty where the part is new or gone.
@@ -87,12 +122,12 @@ func (g *Guard) Tool(id capability.ID, server *capability.Server, said capabilit
 	if g == nil || g.Settings.Tools == Follow {
 		return said
 	}
-	e := g.Book[id]
-	if e == nil || e.Definition != definition(server) {
-		return said
-	}
-	pin, known := e.Tools[said.Name]
-	if !known {
+	approved := g.Book[id].source(definition(server))
+	pin, known := approved[said.Name]
+	switch {
+	case !known && len(approved) >= maxTools:
+		return beyond(said)
+	case !known:
 		return said
 	}
 	content, err := json.Marshal(&said)
@@ -105,7 +140,8 @@ func (g *Guard) Tool(id capability.ID, server *capability.Server, said capabilit
 // definition tells sources apart: how a server is reached.
 func definition(s *capability.Server) string { return capability.ContentDigest(running(s)) }
 
-// maxTools bounds the tools of one server that are pinned. Of those that are not, only listed ones are kept.
+// maxTools bounds the tools of one server that are pinned. None is forgotten to make room, or a server could flush what was
+// approved by listing others: what comes beyond is held.
 const maxTools = 8192
 
 // Apply compares declarations with what is approved.
@@ -135,8 +171,11 @@ func Apply(declared []capability.Declaration, book Book, s Settings) Result {
 }
 
 func equal(a, b *Entry) bool {
-	return a.Definition == b.Definition && (a.Self == b.Self || a.Self != nil && b.Self != nil && a.Self.Digest == b.Self.Digest) &&
-		maps.EqualFunc(a.Tools, b.Tools, func(p, q Pin) bool { return p.Digest == q.Digest && p.Rejected == q.Rejected })
+	return (a.Self == b.Self || a.Self != nil && b.Self != nil && a.Self.Digest == b.Self.Digest) &&
+		slices.EqualFunc(a.Sources, b.Sources, func(s, t Source) bool {
+			return s.Definition == t.Definition &&
+				maps.EqualFunc(s.Tools, t.Tools, func(p, q Pin) bool { return p.Digest == q.Digest && p.Rejected == q.Rejected })
+		})
 }
 
 // runs compares what a declaration runs.
@@ -176,17 +215,21 @@ func (r *Result) runs(d *capability.Declaration, e *Entry, s Settings) {
 }
 
 // running is what decides which program runs, or which address is asked; nil for what runs nothing. Placeholders stay as
-// written, so that a secret that changes is no change.
+// written, so that a secret that changes is no change; a secret that is written out is told by its digest alone, for it is
+// kept and shown.
 func running(c capability.Config) json.RawMessage {
 	var what any
 	switch c := c.(type) {
 	case *capability.Server:
 		bare := *c
 		bare.Observation, bare.SecretDigest = nil, ""
+		bare.URL, bare.Args, bare.Env, bare.Headers = veiledURL(c.URL), veiled(c.Args), veiledValues(c.Env), veiledValues(c.Headers)
 		what = &bare
 	case *capability.Hook:
 		bare := *c
 		bare.Position = 0
+		bare.URL, bare.Args, bare.Headers = veiledURL(c.URL), veiled(c.Args), veiledValues(c.Headers)
+		bare.Command = strings.Join(veiled(strings.Fields(c.Command)), " ")
 		what = &bare
 	default:
 		return nil
@@ -200,10 +243,8 @@ func running(c capability.Config) json.RawMessage {
 
 // tools compares the catalog of a server.
 func (r *Result) tools(d *capability.Declaration, server *capability.Server, e Entry, s Settings) Entry {
-	if now := definition(server); e.Definition != now { // another source, whose first sight is its baseline
-		e.Definition, e.Tools = now, nil
-	}
-	pinned := maps.Clone(e.Tools)
+	way := definition(server)
+	pinned := maps.Clone(e.source(way))
 	if pinned == nil {
 		pinned = make(map[string]Pin, len(server.Observation.Catalog))
 	}
@@ -216,23 +257,18 @@ func (r *Result) tools(d *capability.Declaration, server *capability.Server, e E
 		digest := capability.ContentDigest(content)
 		pin, known := pinned[tool.Name]
 		switch {
-		case !known:
+		case !known && len(pinned) < maxTools:
 			pinned[tool.Name] = Pin{Digest: digest, Content: content}
 		case pin.Digest != digest:
 			if catalog == nil {
 				catalog = slices.Clone(server.Observation.Catalog)
 			}
-			catalog[i] = r.held(d.ID, tool, pin, digest, content, s)
-		}
-	}
-	if len(pinned) > maxTools {
-		for name := range pinned {
-			if server.Observation.Tool(name) == nil {
-				delete(pinned, name)
+			if catalog[i] = beyond(tool); known {
+				catalog[i] = r.held(d.ID, tool, pin, Pending{Digest: digest, content: content, definition: way}, s)
 			}
 		}
 	}
-	e.Tools = pinned
+	e.Sources = e.with(way, pinned)
 	if catalog != nil {
 		seen, shown := *server.Observation, *server
 		seen.Catalog = catalog
@@ -243,12 +279,21 @@ func (r *Result) tools(d *capability.Declaration, server *capability.Server, e E
 }
 
 // held is the version of a tool that is in force while another waits.
-func (r *Result) held(id capability.ID, tool capability.ObservedTool, pin Pin, digest string, content json.RawMessage, s Settings) capability.ObservedTool {
-	all := changes(pin.Content, content)
-	r.Pending = append(r.Pending, Pending{
-		ID: id, Tool: tool.Name, Digest: digest, Approved: pin.Digest, Rejected: pin.Rejected == digest, Changes: all, content: content,
-	})
-	return inForce(id, tool, pin, all, s)
+func (r *Result) held(id capability.ID, tool capability.ObservedTool, pin Pin, p Pending, s Settings) capability.ObservedTool {
+	p.ID, p.Tool, p.Approved, p.Rejected = id, tool.Name, pin.Digest, pin.Rejected == p.Digest
+	p.Changes = changes(pin.Content, p.content)
+	r.Pending = append(r.Pending, p)
+	return inForce(id, tool, pin, p.Changes, s)
+}
+
+// beyond is a tool that cannot be pinned, since its server has listed too many.
+func beyond(tool capability.ObservedTool) capability.ObservedTool {
+	tool.Description = ""
+	tool.Hold = &capability.Hold{
+		Reason: fmt.Sprintf("its server has listed more than %d tools, and what it is cannot be pinned", maxTools),
+		Remedy: "name the tools that are needed in enabled_tools of the server, or set [pins] tools = \"follow\"",
+	}
+	return tool
 }
 
 // inForce is the approved version, or one that is refused.
@@ -266,6 +311,11 @@ func inForce(id capability.ID, tool capability.ObservedTool, pin Pin, all []Chan
 	return approved
 }
 
+// Settled reports whether the version of a tool that waited is the one in force by now.
+func (p *Pending) Settled(known *Entry) bool {
+	return known.source(p.definition)[p.Tool].Digest == p.Digest
+}
+
 // Approve returns the entry in which p is the version in force.
 func (p *Pending) Approve(known *Entry) *Entry {
 	return p.decide(known, Pin{Digest: p.Digest, Content: p.content})
@@ -277,7 +327,7 @@ func (p *Pending) Reject(known *Entry) *Entry {
 	switch {
 	case known == nil:
 	case p.Tool != "":
-		pin = known.Tools[p.Tool]
+		pin = known.source(p.definition)[p.Tool]
 	case known.Self != nil:
 		pin = *known.Self
 	}
@@ -294,7 +344,11 @@ func (p *Pending) decide(known *Entry, pin Pin) *Entry {
 		next.Self = &pin
 		return &next
 	}
-	next.Tools = maps.Clone(known.Tools)
-	next.Tools[p.Tool] = pin
+	tools := maps.Clone(next.source(p.definition))
+	if tools == nil {
+		tools = map[string]Pin{}
+	}
+	tools[p.Tool] = pin
+	next.Sources = next.with(p.definition, tools)
 	return &next
 }

@@ -2,6 +2,7 @@ package pins
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -165,6 +166,52 @@ func TestHooksArePinned(t *testing.T) {
 	r, _ = seen(Settings{Workspace: true}, hook("a", "closed"), hook("b", "closed"))
 	if h := r.Declarations[0].Config.(*capability.Hook); r.Declarations[0].Hold != nil || h.Refusal == "" || len(r.Pending) != 1 {
 		t.Errorf("closed: %+v", r)
+	}
+}
+
+// No server flushes what was approved of it: not by listing thousands of other tools, and not while its operator tries
+// another way to reach it.
+func TestPinsAreNotFlushed(t *testing.T) {
+	many := func(prefix string) capability.Declaration {
+		var tools []capability.ObservedTool
+		for i := range 5000 {
+			tools = append(tools, tool(fmt.Sprint(prefix, i), "x"))
+		}
+		return server("git", tools...)
+	}
+	good, evil := tool("a", "Good."), tool("a", "Evil.")
+	r, book := seen(Settings{}, server("git", good), many("b"), many("c"), server("git", evil, tool("late", "Evil.")))
+	if shown := catalog(r); len(r.Pending) != 1 || shown[0].Description != "Good." || shown[1].Hold == nil || shown[1].Description != "" {
+		t.Errorf("flushed: %+v %+v", r.Pending, shown)
+	}
+	g := Guard{Book: book}
+	if late := g.Tool(git, server("git").Config.(*capability.Server), tool("late", "Evil.")); late.Hold == nil {
+		t.Errorf("whoever asks reads %+v", late)
+	}
+	r, _ = seen(Settings{}, server("git", good), server("other", tool("a", "Other.")), server("git", evil))
+	if len(r.Pending) != 1 || catalog(r)[0].Description != "Good." {
+		t.Errorf("another way and back: %+v", r)
+	}
+}
+
+// A secret that is written out is not kept, and a change of it is a change all the same.
+func TestSecretsAreNotKept(t *testing.T) {
+	with := func(secret string) capability.Declaration {
+		d := server("git")
+		s := d.Config.(*capability.Server)
+		s.Env = map[string]string{"API_TOKEN": secret, "MODE": "fast"}
+		s.Headers = map[string]string{"Authorization": "Bearer " + secret}
+		s.Args = []string{"--token", secret, "--mode", "fast"}
+		s.URL = "https://example.org/?api_key=" + secret
+		return d
+	}
+	r, book := seen(Settings{Workspace: true}, with("sk-CANARY-one"), with("sk-CANARY-two"))
+	kept, err := json.Marshal([]any{book[git], r.Pending[0].Changes, string(r.Pending[0].content)})
+	if err != nil || strings.Contains(string(kept), "CANARY") || !strings.Contains(string(kept), "fast") {
+		t.Errorf("kept: %s %v", kept, err)
+	}
+	if r.Declarations[0].Hold == nil {
+		t.Error("a change of a secret is none")
 	}
 }
 
