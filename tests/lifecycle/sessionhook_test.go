@@ -74,6 +74,9 @@ func TestSessionHooks(t *testing.T) {
 	}
 	u.end()
 	a.begin().end() // no prompt, no hook
+	for range 100 { // more than is read back at once
+		u.want(a.loose().call("read", object{"path": "a.txt"}), "text")
+	}
 	w.restart()
 	a.begin().end()
 	if w.lines("started") != 1 || w.lines("prompts") != 2 {
@@ -221,6 +224,18 @@ func TestHooksThatAreNotInForce(t *testing.T) {
 		visit(w, w.openWith(&sessionv1.OpenSession{Channel: "quiet"}))
 		if w.lines("ran") != 0 {
 			t.Errorf("%d ran on a channel that hides them", w.lines("ran"))
+		}
+	})
+	t.Run("hidden since the turn began", func(t *testing.T) {
+		w := newWorld(t, map[string]string{"vak.toml": toml(entries...)})
+		u := w.openWith(&sessionv1.OpenSession{Channel: "quiet"}).begin()
+		w.write("vak.toml", toml(append(entries, "[channels.quiet]\nhooks.allow = []\n")...))
+		w.reload()
+		before := w.lines("ran")
+		u.want(u.call("glob", object{"pattern": "*"}))
+		u.end()
+		if n := w.lines("ran") - before; n != 0 {
+			t.Errorf("%d ran", n)
 		}
 	})
 }
