@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -105,7 +106,7 @@ func editTrust(file, workspace string, edit func(trustBook, string)) error {
 	edit(book, path)
 	text, err := json.MarshalIndent(book, "", "  ")
 	if err == nil {
-		err = replaceFile(file, append(text, '\n'))
+		err = keep(file, append(text, '\n'))
 	}
 	if err != nil {
 		return vakerr.New(vakerr.Internal, "the file of trusted workspaces %s cannot be written", file).
@@ -114,23 +115,17 @@ func editTrust(file, workspace string, edit func(trustBook, string)) error {
 	return nil
 }
 
-// replaceFile writes a file that only its owner reads, as a whole or not at all.
-func replaceFile(file string, text []byte) error {
+// keep writes a file that only its owner reads, as a whole or not at all.
+func keep(file string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	folder, err := rootfs.Open(filepath.Dir(file))
 	if err != nil {
 		return err
 	}
-	_, err = draft.Write(text)
-	err = errors.Join(err, draft.Sync(), draft.Close())
-	if err == nil {
-		err = os.Rename(draft.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(draft.Name())
-	}
+	defer folder.Close()
+	_, err = folder.WriteAtomic(filepath.Base(file), text, 0o600)
 	return err
 }
 
