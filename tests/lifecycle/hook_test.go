@@ -3,9 +3,11 @@ package lifecycle
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -44,30 +46,38 @@ func TestHooks(t *testing.T) {
 	wantChildren(t, 0, "the hooks")
 }
 
-// A hook that fails lets calls pass where it is fail-open and blocks them where it is fail-closed.
+// V169: a hook that fails lets calls pass where it is fail-open, and is then reported as one that guards nothing; it blocks
+// them where it is fail-closed.
 func TestFailingHooks(t *testing.T) {
 	for name, c := range map[string]struct {
-		command, mode string
-		blocks        bool
+		command, says string
 	}{
-		"crash, open":     {"exit 7", "open", false},
-		"crash, closed":   {"exit 7", "closed", true},
-		"hang, closed":    {"sleep 1000", "closed", true},
-		"nonsense, open":  {"echo nonsense", "open", false},
-		"missing, closed": {"./no/such/hook.sh", "closed", true},
+		"crash":          {"exit 7", "exit status 7"},
+		"hang":           {"sleep 60", "longer than 1s"},
+		"nonsense":       {"echo nonsense", "is not the JSON object"},
+		"missing":        {"./no/such/hook.sh", "exit status 127"},
+		"not executable": {"./guard.sh", "may not be executed"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, map[string]string{"a.txt": "text"})
-			w.write("vak.toml", toml(hook("pre-tool-use", "read", c.command, fmt.Sprintf("failure_mode = %q", c.mode), "timeout_ms = 200")))
-			u := w.open().begin()
-			got := u.call("read", object{"path": "a.txt"})
-			if c.blocks {
-				refused(t, got.err, vakerr.HookFailed, "fail-closed")
-			} else {
-				u.want(got, "text")
-			}
-			wantChildren(t, 0, "a failing hook")
-		})
+		for _, mode := range []string{"open", "closed"} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				w := newWorld(t, map[string]string{"a.txt": "text", "guard.sh": "#!/bin/sh\nexit 0\n"})
+				w.write("vak.toml", toml(hook("pre-tool-use", "read", c.command, fmt.Sprintf("failure_mode = %q", mode), "timeout_ms = 1000")))
+				u := w.open().begin()
+				got := u.call("read", object{"path": "a.txt"})
+				if mode == "closed" {
+					refused(t, got.err, vakerr.HookFailed, "fail-closed", c.says)
+				} else {
+					u.want(got, "text")
+				}
+				report, _ := w.report()
+				if !slices.ContainsFunc(report.Findings(), func(f capability.Finding) bool {
+					return f.Subject == "hook:pre-tool-use/"+c.command && strings.Contains(f.Problem, c.says) && f.Remedy != ""
+				}) {
+					t.Errorf("it is not reported as one that guards nothing: %+v", report.Findings())
+				}
+				wantChildren(t, 0, "a failing hook")
+			})
+		}
 	}
 }
 

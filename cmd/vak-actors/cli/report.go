@@ -68,7 +68,7 @@ func (a *app) printReport(raw json.RawMessage) error {
 	fmt.Fprintf(a.out, "tenant %s, %s\n", r.Tenant, r.Summary)
 	rows := [][]string{{"ID", "ORIGIN", "SERVES", "STATUS"}}
 	for _, row := range r.Capabilities {
-		rows = append(rows, []string{row.ID, row.Origin, domains(row.Serves), row.Status})
+		rows = append(rows, []string{row.ID, row.Origin, domains(row.Serves), row.Status + deliveries(row.Deliveries)})
 	}
 	table(a.out, rows)
 	if r.Asking > 0 {
@@ -78,6 +78,21 @@ func (a *app) printReport(raw json.RawMessage) error {
 		fmt.Fprintf(a.out, "%s: see `vak-actors doctor`\n", count(n, "finding"))
 	}
 	return nil
+}
+
+// deliveries tells how often a hook was asked, and how often it blocked or failed.
+func deliveries(d *capability.Deliveries) string {
+	if d == nil {
+		return ""
+	}
+	text := "; asked " + count(int(d.Asked), "time")
+	if d.Blocked > 0 {
+		text += fmt.Sprintf(", blocked %d", d.Blocked)
+	}
+	if d.Failed > 0 {
+		text += fmt.Sprintf(", failed %d", d.Failed)
+	}
+	return text
 }
 
 func waiting(calls int) string {
