@@ -138,13 +138,13 @@ func (p *pool) definition(s *capability.Server) string {
 	return d
 }
 
-// retire lets go of connections whose server is not declared any more, or differently: what runs may finish.
+// retire lets go of connections whose server is not declared any more, differently, or held: what runs may finish.
 func (p *pool) retire() {
 	clear(p.definitions)
 	set := p.Gate.View().Snapshot.Set
 	for k, e := range p.servers {
 		c, ok := set.Get(capability.ID{Kind: capability.KindMCP, Name: k.server})
-		if !ok || p.definition(c.Config.(*capability.Server)) != k.definition {
+		if !ok || c.Hold != nil || p.definition(c.Config.(*capability.Server)) != k.definition {
 			_ = e.ref.Tell(retire{})
 		}
 	}
@@ -262,7 +262,7 @@ func (p *pool) declared(name string) (*capability.Capability, error) {
 	return c, nil
 }
 
-// probe is demand by an operator: it uses the same way as a call.
+// probe is demand by an operator: it uses the same way as a call, and starts nothing that is held or revoked.
 func (p *pool) probe(c *actorkit.Context, m *poolv1.ProbeServer, reply actorkit.Replier) {
 	declared, err := p.declared(m.GetName())
 	if err != nil {
@@ -273,6 +273,10 @@ func (p *pool) probe(c *actorkit.Context, m *poolv1.ProbeServer, reply actorkit.
 	if reason, revoked := view.Revoked[declared.ID]; revoked {
 		reply.Reply(vakerr.New(vakerr.CapabilityRevoked, "%s was revoked: %s", declared.ID, reason).
 			WithRemedy("restore it first: vak-actors restore %s", declared.ID))
+		return
+	}
+	if held := declared.Hold; held != nil {
+		reply.Reply(vakerr.New(vakerr.CapabilityHeld, "%s is held: %s", declared.ID, held.Reason).WithRemedy("%s", held.Remedy))
 		return
 	}
 	self := c.Self()

@@ -76,6 +76,12 @@ func (b *bench) declare(servers map[string]*capability.Server) {
 	for name, s := range servers {
 		all = append(all, capability.Declaration{ID: capability.ID{Kind: capability.KindMCP, Name: name}, Config: s})
 	}
+	b.publish(all...)
+}
+
+// publish makes an epoch of these declarations, and waits until the pool has acted on it.
+func (b *bench) publish(all ...capability.Declaration) {
+	b.Helper()
 	set, err := capability.NewSet(all, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -147,6 +153,24 @@ func TestProbeAndStop(t *testing.T) {
 	b.becomes("s", "cold")
 	if again, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"}); err != nil || again.GetServer().GetStarts() != 2 || b.started() != 2 {
 		t.Errorf("the next demand: %v, %v, %d starts", again, err, b.started())
+	}
+}
+
+// Trust that was taken back, and a change that waits: the running server ends, and no probe starts it.
+func TestHeldServer(t *testing.T) {
+	b := newBench(t)
+	config := b.server()
+	b.declare(map[string]*capability.Server{"s": config})
+	if _, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(capability.Declaration{
+		ID: capability.ID{Kind: capability.KindMCP, Name: "s"}, Config: config, Hold: &capability.Hold{Reason: "it waits", Remedy: "look at it"},
+	})
+	b.becomes("s", "cold")
+	_, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"})
+	if vakerr.CodeOf(err) != vakerr.CapabilityHeld || b.started() != 1 {
+		t.Errorf("a probe of what is held: %v, %d starts", err, b.started())
 	}
 }
 
