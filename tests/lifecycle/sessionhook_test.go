@@ -9,6 +9,7 @@ import (
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/host"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
@@ -224,6 +225,19 @@ func TestHooksThatAreNotInForce(t *testing.T) {
 		visit(w, w.openWith(&sessionv1.OpenSession{Channel: "quiet"}))
 		if w.lines("ran") != 0 {
 			t.Errorf("%d ran on a channel that hides them", w.lines("ran"))
+		}
+	})
+	t.Run("held", func(t *testing.T) {
+		w := emptyWorld(t, map[string]string{"vak.toml": toml(entries...), ".git/config": "[remote \"origin\"]\n\turl = https://example.org/x\n"})
+		w.start(host.Options{TrustFile: w.outside("trust.json")})
+		visit(w, w.open())
+		if w.lines("ran") != 0 {
+			t.Errorf("%d ran in a clone nobody trusted", w.lines("ran"))
+		}
+		for _, row := range w.hookRows() {
+			if row.Usable || !strings.HasPrefix(row.Status, "held: ") {
+				t.Errorf("%s: %s", row.ID, row.Status)
+			}
 		}
 	})
 	t.Run("hidden since the turn began", func(t *testing.T) {
