@@ -97,7 +97,7 @@ func TestSetRefuses(t *testing.T) {
 	}
 }
 
-// V22, V23, V33, V39, V47: everything a turn could notice moves the digest, each by itself.
+// V19, V22, V23, V33, V37, V39, V47: everything a turn could notice moves the digest, each by itself.
 func TestDigestCovers(t *testing.T) {
 	base := func() *Declaration {
 		d := declare("mcp:git", func(d *Declaration) {

@@ -41,7 +41,7 @@ func (b *broker) list(ctx context.Context, c op.Call, server, pattern string) (o
 	}
 	answer := list{Server: server, Tools: make([]listed, 0, len(catalog))}
 	for _, t := range catalog {
-		if matches(pattern, t) {
+		if t.Hold == nil && matches(pattern, t) {
 			answer.Tools = append(answer.Tools, listed{t.Name, trim(t.Description, listedDescription), t.InputSchema})
 		}
 	}

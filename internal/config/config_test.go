@@ -27,6 +27,10 @@ func codes(problems []capability.Problem) []string {
 }
 
 func TestDefaults(t *testing.T) {
+	c, problems := Parse("vak.toml", []byte("[mcp.servers.s]\ncommand = \"x\"\n"))
+	if got := c.MCP["s"].IdleTTL; got != 15*time.Minute || len(problems) > 0 {
+		t.Errorf("V44: a server that nobody uses runs on for %s; %v", got, problems)
+	}
 	for _, c := range []Config{Default(), first(Parse("vak.toml", []byte("# nothing\n")))} {
 		want := Config{
 			Listen:    "127.0.0.1:7717",

@@ -296,13 +296,23 @@ func beyond(tool capability.ObservedTool) capability.ObservedTool {
 	return tool
 }
 
-// inForce is the approved version, or one that is refused.
+// bareSchema stands for the schema of a tool that is refused: its own is a text like any other.
+const bareSchema = `{"type":"object"}`
+
+func bare(name string) capability.ObservedTool {
+	definition, err := json.Marshal(map[string]any{"name": name, "inputSchema": json.RawMessage(bareSchema)})
+	if err != nil {
+		panic(err) // a text and a constant
+	}
+	return capability.ObservedTool{Name: name, InputSchema: json.RawMessage(bareSchema), Definition: definition}
+}
+
+// inForce is the approved version, or one that is refused and has nothing of the server's own but its name.
 func inForce(id capability.ID, tool capability.ObservedTool, pin Pin, all []Change, s Settings) capability.ObservedTool {
 	var approved capability.ObservedTool
 	err := json.Unmarshal(pin.Content, &approved)
 	if err != nil || s.Tools == Refuse {
-		approved = tool
-		approved.Description = ""
+		approved = bare(tool.Name)
 		approved.Hold = &capability.Hold{
 			Reason: fmt.Sprintf("the server changed it since it was approved (%s)", parts(all)),
 			Remedy: fmt.Sprintf("a person looks at it: vak-actors pins show %s %s", id, tool.Name),

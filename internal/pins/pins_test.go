@@ -68,7 +68,9 @@ func TestToolsAreHeldToTheirTexts(t *testing.T) {
 		t.Errorf("gone and back: %+v", r)
 	}
 	r, _ = seen(Settings{Tools: Refuse}, server("git", first), server("git", evil))
-	if held := catalog(r)[0]; held.Hold == nil || !strings.Contains(held.Hold.Remedy, "pins show mcp:git a") || strings.Contains(held.Description, "secrets") {
+	held := catalog(r)[0]
+	if held.Hold == nil || !strings.Contains(held.Hold.Remedy, "pins show mcp:git a") || string(held.InputSchema) != bareSchema ||
+		strings.Contains(held.Description+string(held.Definition), "secrets") || held.ReadOnly {
 		t.Errorf("refused: %+v", held)
 	}
 	r, _ = seen(Settings{Tools: Follow}, server("git", first), server("git", evil))

@@ -25,7 +25,7 @@ func parallel(n int, f func(i int)) {
 	group.Wait()
 }
 
-// V40, V41, V61, V131: nothing but demand starts a server. No process is ever there, and none has come and gone: a fault
+// V40, V41, V61, V79, V131: nothing but demand starts a server. No process is ever there, and none has come and gone: a fault
 // server writes down its start.
 func TestNothingButDemandStartsAServer(t *testing.T) {
 	w := emptyWorld(t, map[string]string{skillFile("greet"): skill("greet", "Say hello.")})
@@ -132,7 +132,7 @@ func TestConcurrentDemandsStartOne(t *testing.T) {
 	eventually(t, "the ledger holds all calls", func() bool { return len(recorded[ledger.CallFinished](u.agent)) == 100 })
 }
 
-// V43, V45, V46: a connection that nobody uses is shut down; that starts nothing again, and what was learned stays, over a
+// V43, V45, V46, V71: a connection that nobody uses is shut down, which is told of it by name; that starts nothing again, and what was learned stays, over a
 // restart of the daemon too.
 func TestIdleStop(t *testing.T) {
 	w := newWorld(t, nil)

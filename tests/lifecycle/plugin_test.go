@@ -270,3 +270,34 @@ func TestTwoPluginsWithTheSameSkill(t *testing.T) {
 	u.want(u.call("skill", object{"name": "setup"}), "body of the workspace")
 	u.want(u.call("skill", object{"name": "one:setup"}), "body of one")
 }
+
+// V203: no tool, of ours or of a plugin, and no path that a model may write, installs, enables or changes a plugin.
+func TestPluginsAreTheOperators(t *testing.T) {
+	p := newPlugged(t)
+	p.install()
+	p.reload()
+	u := p.open().begin()
+	if tools := string(u.GetToolsJson()); strings.Contains(tools, "plugin") {
+		t.Errorf("a tool is about plugins: %s", tools)
+	}
+	for _, name := range []string{"plugin", "plugin_install", "plugin_enable", "plugin enable", "enable"} {
+		refused(t, u.call(name, object{"name": "kit", "id": "kit"}).err, vakerr.UnknownTool)
+	}
+	folder := host.PluginFolder(dataOf(p.folder), "")
+	states, err := filepath.Glob(filepath.Join(folder, "*"))
+	p.must(err)
+	if len(states) == 0 {
+		t.Fatal("the store holds nothing")
+	}
+	for _, at := range append(states, filepath.Join(folder, "new")) {
+		relative, err := filepath.Rel(p.path(""), at)
+		p.must(err)
+		for _, path := range []string{at, relative} {
+			refused(t, u.call("write", object{"path": path, "content": "{}"}).err, vakerr.PathEscapes)
+		}
+	}
+	p.reload()
+	if n := p.parts(); n != 0 {
+		t.Errorf("a model enabled %d parts", n)
+	}
+}
