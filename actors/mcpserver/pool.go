@@ -262,7 +262,19 @@ func (p *pool) declared(name string) (*capability.Capability, error) {
 	return c, nil
 }
 
-// probe is demand by an operator: it uses the same way as a call, and starts nothing that is held or revoked.
+// settleTime bounds how long the answer to a probe waits for the registry.
+const settleTime = 5 * time.Second
+
+// settle waits until what a demand taught is published. Where that takes too long, the answer goes out without it: what
+// was learned is published later.
+func (p *pool) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	_, _ = actorkit.Ask[protocol.Settled](ctx, p.Registry.Ref(), protocol.Settle{})
+}
+
+// probe is demand by an operator: it uses the same way as a call, and starts nothing that is held or revoked. Its answer
+// comes when what it taught is published, so that whoever asks for the report next finds it there.
 func (p *pool) probe(c *actorkit.Context, m *poolv1.ProbeServer, reply actorkit.Replier) {
 	declared, err := p.declared(m.GetName())
 	if err != nil {
@@ -285,6 +297,7 @@ func (p *pool) probe(c *actorkit.Context, m *poolv1.ProbeServer, reply actorkit.
 		lease, err := actorkit.Ask[*protocol.Lease](ctx, self, &protocol.Acquire{
 			Server: m.GetName(), Config: config, Session: "probe", List: true,
 		})
+		p.settle(ctx)
 		if err != nil {
 			reply.Reply(err)
 			return nil

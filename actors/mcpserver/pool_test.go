@@ -40,6 +40,7 @@ type bench struct {
 	gate     *turn.Gate
 	pool     actorkit.Ref
 	registry *actortest.Probe
+	observed *protocol.Observed // what a probe taught last; nil: nothing
 	starts   string
 }
 
@@ -118,6 +119,35 @@ func (b *bench) state(name string) *poolv1.Server {
 	return r.GetServers()[i]
 }
 
+// probe probes a server, and answers for the registry when that was asked to settle: not before is the probe answered.
+func (b *bench) probe(name string) (*poolv1.ProbeServerResult, error) {
+	b.Helper()
+	type answer struct {
+		result *poolv1.ProbeServerResult
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		r, err := actorkit.Ask[*poolv1.ProbeServerResult](b.Context(), b.pool, &poolv1.ProbeServer{Name: name})
+		answered <- answer{r, err}
+	}()
+	for b.observed = nil; ; {
+		switch m := b.registry.Next(b, 30*time.Second); msg := m.Msg.(type) {
+		case *protocol.Observed:
+			b.observed = msg
+		case protocol.Settle:
+			select {
+			case a := <-answered:
+				b.Fatalf("answered before what it taught was published: %+v", a)
+			default:
+			}
+			m.Replier.Reply(protocol.Settled{})
+			a := <-answered
+			return a.result, a.err
+		}
+	}
+}
+
 // becomes waits for a state.
 func (b *bench) becomes(name, state string) {
 	b.Helper()
@@ -139,11 +169,11 @@ func TestProbeAndStop(t *testing.T) {
 	if s := b.state("s"); s.GetState() != "cold" || s.GetTools() != -1 || b.started() != 0 {
 		t.Fatalf("before a demand: %v, %d starts", s, b.started())
 	}
-	probed, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"})
+	probed, err := b.probe("s")
 	if err != nil || !slices.Contains(probed.GetTools(), "echo") || probed.GetServer().GetState() != "ready" || probed.GetServer().GetPid() == 0 {
 		t.Fatalf("%v, %v", probed, err)
 	}
-	if o := actortest.Expect[*protocol.Observed](t, b.registry, 10*time.Second); o.Server != "s" || len(o.Observation.Catalog) != len(probed.GetTools()) {
+	if o := b.observed; o == nil || o.Server != "s" || len(o.Observation.Catalog) != len(probed.GetTools()) {
 		t.Errorf("told the registry: %+v", o)
 	}
 	stopped, err := ask[*poolv1.StopServerResult](b, &poolv1.StopServer{Name: "s"})
@@ -151,7 +181,7 @@ func TestProbeAndStop(t *testing.T) {
 		t.Errorf("%v, %v", stopped, err)
 	}
 	b.becomes("s", "cold")
-	if again, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"}); err != nil || again.GetServer().GetStarts() != 2 || b.started() != 2 {
+	if again, err := b.probe("s"); err != nil || again.GetServer().GetStarts() != 2 || b.started() != 2 {
 		t.Errorf("the next demand: %v, %v, %d starts", again, err, b.started())
 	}
 }
@@ -161,7 +191,7 @@ func TestHeldServer(t *testing.T) {
 	b := newBench(t)
 	config := b.server()
 	b.declare(map[string]*capability.Server{"s": config})
-	if _, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"}); err != nil {
+	if _, err := b.probe("s"); err != nil {
 		t.Fatal(err)
 	}
 	b.publish(capability.Declaration{
@@ -171,6 +201,18 @@ func TestHeldServer(t *testing.T) {
 	_, err := ask[*poolv1.ProbeServerResult](b, &poolv1.ProbeServer{Name: "s"})
 	if vakerr.CodeOf(err) != vakerr.CapabilityHeld || b.started() != 1 {
 		t.Errorf("a probe of what is held: %v, %d starts", err, b.started())
+	}
+}
+
+// What a failed probe teaches is published, too, before anybody is told that it failed.
+func TestFailedProbeIsPublishedFirst(t *testing.T) {
+	b := newBench(t)
+	b.declare(map[string]*capability.Server{"s": b.server("-exit-now", "3")})
+	if _, err := b.probe("s"); vakerr.CodeOf(err) != vakerr.ServerStartFailed {
+		t.Errorf("%v", err)
+	}
+	if b.observed == nil || b.observed.Observation.Failure == "" {
+		t.Errorf("told the registry: %+v", b.observed)
 	}
 }
 

@@ -131,6 +131,14 @@ func (r *registry) handle(c *actorkit.Context, msg any, reply actorkit.Replier) 
 		r.passFailed(m)
 	case *protocol.Observed:
 		r.observe(c, m)
+	case protocol.Settle:
+		r.publishThen(c, func(epoch capability.Epoch, err error) {
+			if err != nil {
+				reply.Reply(err)
+				return
+			}
+			reply.Reply(protocol.Settled{Epoch: epoch})
+		})
 	case *registryv1.Revoke:
 		r.revoke(c, m, reply)
 	case *registryv1.Restore:

@@ -36,7 +36,7 @@ type session struct {
 	lent *lent // of a worker; nil: it is none
 
 	awake   bool
-	waiting []command // arrived before the session was awake, or while a turn is being bound
+	waiting []command // arrived before the session was awake, or while commands are held
 
 	head    ledger.Head // after everything submitted
 	last    time.Time   // of the last entry
@@ -112,10 +112,10 @@ func (s *session) Receive(c *actorkit.Context, msg any) {
 	}
 }
 
-// command wakes the session with the first command, holds commands back while a turn is being bound, and else handles
-// them.
+// command wakes the session with the first command, holds commands back while a turn is being bound or the session is
+// being closed, and else handles them.
 func (s *session) command(c *actorkit.Context, m command) {
-	if s.awake && !s.binding {
+	if s.awake && !s.held() {
 		s.handle(c, m)
 		return
 	}
@@ -154,9 +154,13 @@ func (s *session) onWoke(c *actorkit.Context, m woke) {
 	s.resume(c)
 }
 
-// resume handles what waited, until a turn has to be bound again.
+// held reports whether commands wait: for a turn that is being bound, or for the end of a session that is being closed,
+// whose record takes nothing more.
+func (s *session) held() bool { return s.binding || s.life.Closed() }
+
+// resume handles what waited, until a turn has to be bound again or the session is closed.
 func (s *session) resume(c *actorkit.Context) {
-	for len(s.waiting) > 0 && !s.binding {
+	for len(s.waiting) > 0 && !s.held() {
 		m := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.handle(c, m)
@@ -311,6 +315,7 @@ func (s *session) fail(c *actorkit.Context, err error) {
 	if vakerr.CodeOf(err) != vakerr.SessionNotFound && vakerr.CodeOf(err) != vakerr.SessionClosed {
 		c.Log().Error("a session's activation ends", slog.Any("error", err))
 	}
+	s.release(s.bound) // before anybody hears of it: no worker begins anything after that
 	for _, m := range s.waiting {
 		m.reply.Reply(err)
 	}

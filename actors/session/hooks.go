@@ -126,14 +126,19 @@ func (s *session) askAboutEnd(c *actorkit.Context, a *dispatch.Admission, end cl
 	})
 }
 
-// turnAway answers what waited while hooks heard of the end of the session.
+// turnAway answers what waited for the end of the session, which is durable now.
 func (s *session) turnAway(gone error) {
 	for _, m := range s.waiting {
-		if _, closes := m.Message.(*sessionv1.CloseSession); closes {
+		switch m.Message.(type) {
+		case *sessionv1.CloseSession:
 			m.reply.Reply(&sessionv1.CloseSessionResult{})
-			continue
+		case *sessionv1.GetSession:
+			d := s.describe()
+			d.State = "closed"
+			m.reply.Reply(&sessionv1.GetSessionResult{Session: d})
+		default:
+			m.reply.Reply(gone)
 		}
-		m.reply.Reply(gone)
 	}
 	s.waiting = nil
 }

@@ -21,8 +21,11 @@ func (note) ControlMessage() {}
 
 type noted struct{}
 
-// failed tells a session that an append failed.
+// failed tells a session that an append failed. The end of a call does not overtake it.
 type failed struct{ err error }
+
+// ControlMessage implements actorkit.Control.
+func (failed) ControlMessage() {}
 
 // recorder writes for one call into its session's ledger.
 type recorder struct {
@@ -51,8 +54,8 @@ func (s *session) note(c *actorkit.Context, m note, reply actorkit.Replier) {
 	self := c.Self()
 	s.append(c, true, func(err error) {
 		if err != nil {
+			_ = self.Tell(failed{err}) // first: nobody hears of it before the activation does
 			reply.Reply(err)
-			_ = self.Tell(failed{err})
 			return
 		}
 		reply.Reply(noted{})

@@ -173,6 +173,7 @@ func TestFencedActivation(t *testing.T) {
 	inBubble(t, func(w *tenant) {
 		w.open()
 		must[*sessionv1.DispatchResult](w, call("", "do"))
+		w.pass(time.Second) // nothing of it is left to write: only the next call can notice
 		taken := w.disk.commit.Commit(w.Context(), ledger.Activate{Tenant: "default", ID: "s", Owner: "another node", At: time.Now()})
 		if taken.Err != nil {
 			t.Fatal(taken.Err)

@@ -156,9 +156,13 @@ func TestWorkersEndWhenTheParentIsGone(t *testing.T) {
 	for name, end := range map[string]func(*tenant){
 		"closed": func(w *tenant) { must[*sessionv1.CloseSessionResult](w, &sessionv1.CloseSession{SessionId: "s"}) },
 		"fenced": func(w *tenant) { // by another activation, as after a failure
-			w.disk.commit.Submit(ledger.Activate{Tenant: "default", ID: "s", Owner: "other", At: time.Now()}, 0, func(ledger.Outcome) {})
-			w.pass(time.Second)
-			_, _ = w.ask(call("", "do"))
+			w.pass(time.Second) // nothing is left to write
+			if taken := w.disk.commit.Commit(w.Context(), ledger.Activate{Tenant: "default", ID: "s", Owner: "other", At: time.Now()}); taken.Err != nil {
+				w.Fatal(taken.Err)
+			}
+			if result, err := w.ask(call("", "do")); err == nil && result.(*sessionv1.DispatchResult).GetRefusal() == nil {
+				w.Error("a writing call ran under a stale activation")
+			}
 		},
 		"abandoned": func(w *tenant) { w.pass(9 * DefaultIdleTTL) },
 	} {

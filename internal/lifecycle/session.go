@@ -40,6 +40,9 @@ func (s Session) InFlight() int { return s.inFlight }
 // Quiet reports whether the session may be put to sleep: nothing is open and nothing runs.
 func (s Session) Quiet() bool { return s.turn == "" && s.inFlight == 0 }
 
+// Closed reports whether the session has ended for good.
+func (s Session) Closed() bool { return s.closed }
+
 // Begin opens an explicit turn. Errors: session_closed, turn_open.
 func (s Session) Begin(id string) (Session, error) {
 	switch {

@@ -55,6 +55,13 @@ type Observed struct {
 	Observation *capability.Observation // nil: forget what is known
 }
 
+// Settle asks when all that the registry was told before is published. Sender: the pool, before it answers a probe.
+// Receiver: the registry. Reply: Settled, or why it cannot be published. Safe to repeat.
+type Settle struct{}
+
+// Settled answers Settle.
+type Settled struct{ Epoch capability.Epoch }
+
 // Freshen asks that what is on disk now is published, and waits for the pass. Sender: a session that begins a turn.
 // Receiver: the reconciler. Reply: *registryv1.ReloadResult, or the error of the pass: then the last good set stays in
 // force.
