@@ -103,6 +103,15 @@ func (f File) read(name string, text []byte) *product {
 	return all
 }
 
+// governs reports whether a file may hold rules.
+func (l *Layout) governs(name string) bool {
+	return slices.ContainsFunc(l.Files, func(f File) bool {
+		return f.Path == name && slices.ContainsFunc(f.Formats, func(format Format) bool {
+			return format == FormatVAK || format == FormatLayer || format == FormatRules
+		})
+	})
+}
+
 // holds reports whether a file is read.
 func (l *Layout) holds(name string) bool {
 	return slices.ContainsFunc(l.Files, func(f File) bool { return f.Path == name })

@@ -83,6 +83,7 @@ func NewScanner(opts Options) *Scanner {
 	}
 	s := &Scanner{opts: opts, good: map[string]*product{}}
 	s.tree.stamp = s.opts.stamp
+	s.tree.governs = opts.Layout.governs
 	return s
 }
 

@@ -152,6 +152,28 @@ func TestUnreadableConfigFailsClosed(t *testing.T) {
 	}
 }
 
+// So may every other file of rules: one that is there and was never read denies every call, whatever keeps it from being read.
+func TestUnreadableRulesFailClosed(t *testing.T) {
+	for _, file := range []string{".claude/settings.json", ".claude/settings.local.json", ".vak/config.toml"} {
+		for name, w := range map[string]*watched{
+			"denied":                           {MapFS: files(file, "{}"), fail: map[string]error{file: fs.ErrPermission}},
+			"too large":                        {MapFS: files(file, strings.Repeat("    ", 1<<20))},
+			"folder":                           {MapFS: files(file+"/x", "")},
+			"a link that leaves the workspace": {MapFS: fstest.MapFS{file: {Data: []byte("/etc/rules"), Mode: fs.ModeSymlink | 0o777}}},
+		} {
+			s := NewScanner(Options{})
+			r := w.scan(t, s, now)
+			engine, _ := policy.CompileEngine(r.Permissions...)
+			if d := engine.Decide(policy.Request{Tool: "read", ReadOnly: true}); d.Effect != policy.Deny || len(r.Problems) == 0 {
+				t.Errorf("%s, %s: a call is decided %v, problems %v", file, name, d.Effect, codes(r))
+			}
+			if again := w.scan(t, s, now.Add(time.Hour)); again.Revision != r.Revision {
+				t.Errorf("%s, %s: a quiet pass is news", file, name)
+			}
+		}
+	}
+}
+
 // V38: a skill whose body cannot be read is not declared, and is a problem; the others stay.
 func TestUnreadableSkill(t *testing.T) {
 	w := &watched{MapFS: files("skills/a/SKILL.md", skillText, "skills/b/SKILL.md", strings.Replace(skillText, "name: a", "name: b", 1))}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/policy"
 )
 
 // settleTime is how old a change must be, when it is read, to count as the last one of its moment: file systems stamp
@@ -25,7 +26,8 @@ const maxEntries = 100_000
 // tree is a workspace with a memory: what was read of a file or folder is kept until its stamp changes.
 type tree struct {
 	fsys     fs.FS
-	stamp    func(*product) // completes a product before it is kept
+	stamp    func(*product)         // completes a product before it is kept
+	governs  func(name string) bool // what a file of that name says may restrict calls
 	now      time.Time
 	pass     uint64
 	files    map[string]*file
@@ -301,12 +303,21 @@ func (t *tree) refuse(name string, known *file, f *fault) *product {
 	return t.keep(name, known, t.faulty(name, f))
 }
 
-// faulty is a product of one problem.
+// faulty is a product of one problem. Nobody can say what a file that governs was meant to stop: it stops everything.
 func (t *tree) faulty(name string, f *fault) *product {
 	r := reporter{path: name}
+	governs := t.governs(name)
+	if governs {
+		closed := *f
+		closed.hint += "; until then every call is denied, unless an earlier version was read"
+		f = &closed
+	}
 	r.fault(f)
 	p := r.failed()
 	p.broken = true
+	if governs {
+		p.permissions = []policy.PermissionRules{denyAll(name)}
+	}
 	t.stamp(p)
 	return p
 }
