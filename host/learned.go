@@ -133,15 +133,7 @@ func (f *learnedFile) add(rules []string, by string, at time.Time) error {
 	if err != nil {
 		return fail("cannot be read", "repair it: "+err.Error(), err)
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return fail("cannot be written", "see that its folder can be written", err)
-	}
-	folder, err := rootfs.Open(filepath.Dir(f.path))
-	if err != nil {
-		return fail("cannot be written", "see that its folder can be written", err)
-	}
-	defer folder.Close()
-	if _, err := folder.WriteAtomic(filepath.Base(f.path), text, 0o600); err != nil {
+	if err := rootfs.ReplaceFile(f.path, text); err != nil {
 		return fail("cannot be written", "see that its folder can be written", err)
 	}
 	return nil

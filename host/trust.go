@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,7 +50,7 @@ const maxTrustFile = 4 << 20
 
 func readTrust(file string) (trustBook, error) {
 	book := trustBook{Workspaces: map[string]trusting{}}
-	text, err := readBounded(file, maxTrustFile)
+	text, err := rootfs.ReadFile(file, maxTrustFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return book, nil
 	}
@@ -64,19 +62,6 @@ func readTrust(file string) (trustBook, error) {
 			WithRemedy("repair or remove it; until then no cloned workspace is trusted").WithCause(err)
 	}
 	return book, nil
-}
-
-func readBounded(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
-	return text, err
 }
 
 // Trust records that a person trusts a workspace; with follow, changes of it are theirs as well. file is TrustFile.
@@ -106,27 +91,13 @@ func editTrust(file, workspace string, edit func(trustBook, string)) error {
 	edit(book, path)
 	text, err := json.MarshalIndent(book, "", "  ")
 	if err == nil {
-		err = keep(file, append(text, '\n'))
+		err = rootfs.ReplaceFile(file, append(text, '\n'))
 	}
 	if err != nil {
 		return vakerr.New(vakerr.Internal, "the file of trusted workspaces %s cannot be written", file).
 			WithRemedy("see that its folder is yours to write").WithCause(err)
 	}
 	return nil
-}
-
-// keep writes a file that only its owner reads, as a whole or not at all.
-func keep(file string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	folder, err := rootfs.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	_, err = folder.WriteAtomic(filepath.Base(file), text, 0o600)
-	return err
 }
 
 // ProvenanceOf says whose a workspace is now, by the file of trust. Without one (an embedding program decides by itself)
@@ -180,7 +151,7 @@ const maxGitConfig = 1 << 20 // bytes
 // something else of that name.
 func hasRemote(git string, info os.FileInfo) (remote, repository bool) {
 	if info.Mode().IsRegular() { // a worktree or submodule names its folder
-		text, err := readBounded(git, maxGitConfig)
+		text, err := rootfs.ReadFile(git, maxGitConfig)
 		folder, is := bytes.CutPrefix(bytes.TrimSpace(text), []byte("gitdir:"))
 		if err != nil || !is {
 			return true, true
@@ -190,13 +161,13 @@ func hasRemote(git string, info os.FileInfo) (remote, repository bool) {
 			dir = filepath.Join(filepath.Dir(git), dir)
 		}
 		git = dir
-		if common, err := readBounded(filepath.Join(git, "commondir"), maxGitConfig); err == nil {
+		if common, err := rootfs.ReadFile(filepath.Join(git, "commondir"), maxGitConfig); err == nil {
 			if git = strings.TrimSpace(string(common)); !filepath.IsAbs(git) {
 				git = filepath.Join(dir, git)
 			}
 		}
 	}
-	text, err := readBounded(filepath.Join(git, "config"), maxGitConfig)
+	text, err := rootfs.ReadFile(filepath.Join(git, "config"), maxGitConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false
 	}

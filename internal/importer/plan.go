@@ -233,7 +233,7 @@ func firstError(problems []capability.Problem) string {
 // open reads a file that is to be written, which may be missing.
 func open(folder, name string, mode fs.FileMode) (edit, error) {
 	e := edit{folder: folder, name: name, mode: mode}
-	text, err := readBounded(filepath.Join(folder, name))
+	text, err := rootfs.ReadFile(filepath.Join(folder, name), maxSource)
 	switch {
 	case err == nil:
 		e.before, e.existed = text, true

@@ -1,17 +1,15 @@
 package importer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/declare"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -59,7 +57,7 @@ func (p *Plan) read(r Request) ([]found, error) {
 	var all []found
 	for _, at := range places {
 		shown := "~/" + at.file
-		text, err := readBounded(filepath.Join(r.Home, filepath.FromSlash(at.file)))
+		text, err := rootfs.ReadFile(filepath.Join(r.Home, filepath.FromSlash(at.file)), maxSource)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -94,7 +92,7 @@ func (p *Plan) read(r Request) ([]found, error) {
 // allowed shows the allow rules of the user's settings.
 func (p *Plan) allowed(home string) {
 	const shown = ".claude/settings.json"
-	text, err := readBounded(filepath.Join(home, filepath.FromSlash(shown)))
+	text, err := rootfs.ReadFile(filepath.Join(home, filepath.FromSlash(shown)), maxSource)
 	if err != nil {
 		return
 	}
@@ -111,22 +109,4 @@ func (p *Plan) allowed(home string) {
 		return
 	}
 	p.Proposals = append(p.Proposals, settings.Permissions.Allow...)
-}
-
-func readBounded(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSource {
-		return nil, errors.New("it is no regular file, or too large")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var text bytes.Buffer
-	_, err = text.ReadFrom(io.LimitReader(f, maxSource))
-	return text.Bytes(), err
 }

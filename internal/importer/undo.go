@@ -167,7 +167,7 @@ func (c change) restore() error {
 }
 
 func journal(data string) ([]record, error) {
-	text, err := readBounded(filepath.Join(data, journalFile))
+	text, err := rootfs.ReadFile(filepath.Join(data, journalFile), maxSource)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

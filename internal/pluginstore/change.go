@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vak-actors/vak-actors/internal/plugin"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -206,7 +207,10 @@ func (s *Store) place(from, dir, digest string) error {
 	if err := os.Rename(from, dir); err != nil {
 		return storeError("a content cannot be moved to its place", err)
 	}
-	return syncFolder(s.dir)
+	if err := rootfs.SyncFolder(s.dir); err != nil {
+		return storeError("a folder cannot be synced", err)
+	}
+	return nil
 }
 
 // resolve finds what is to be copied: the source itself, or what a marketplace offers under a name.

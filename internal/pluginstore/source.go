@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -236,7 +237,7 @@ func (s *stage) inner() string {
 func commitOf(folder string) string {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		git := filepath.Join(dir, ".git")
-		if head := smallFile(filepath.Join(git, "HEAD")); head != "" {
+		if head := gitFile(filepath.Join(git, "HEAD")); head != "" {
 			ref, symbolic := strings.CutPrefix(head, "ref: ")
 			if !symbolic {
 				return hexOnly(head)
@@ -244,10 +245,10 @@ func commitOf(folder string) string {
 			if !filepath.IsLocal(ref) {
 				return ""
 			}
-			if commit := hexOnly(smallFile(filepath.Join(git, filepath.FromSlash(ref)))); commit != "" {
+			if commit := hexOnly(gitFile(filepath.Join(git, filepath.FromSlash(ref)))); commit != "" {
 				return commit
 			}
-			for line := range strings.Lines(smallFile(filepath.Join(git, "packed-refs"))) {
+			for line := range strings.Lines(gitFile(filepath.Join(git, "packed-refs"))) {
 				if commit, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref {
 					return hexOnly(commit)
 				}
@@ -260,13 +261,12 @@ func commitOf(folder string) string {
 	}
 }
 
-func smallFile(name string) string {
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4<<20))
+// maxGitFile bounds a file of a git folder, in bytes.
+const maxGitFile = 16 << 20
+
+// gitFile is what a file of a git folder holds; nothing where it cannot be read.
+func gitFile(name string) string {
+	text, err := rootfs.ReadFile(name, maxGitFile)
 	if err != nil {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/plugin"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) List() ([]plugin.Record, []capability.Problem, error) {
 
 // record reads one record. The error is unknown_plugin where there is none, plugin_blocked where it cannot be read.
 func (s *Store) record(scope, id string) (plugin.Record, error) {
-	text, err := readBounded(s.recordPath(scope, id))
+	text, err := rootfs.ReadFile(s.recordPath(scope, id), maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return plugin.Record{}, vakerr.New(vakerr.UnknownPlugin, "the plugin %.64q is not installed in scope %s", id, scope).
 			WithRemedy("see `vak-actors plugin list`")
@@ -120,17 +121,6 @@ func (s *Store) record(scope, id string) (plugin.Record, error) {
 	return r, nil
 }
 
-func readBounded(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxRecord || !info.Mode().IsRegular() {
-		return nil, fs.ErrInvalid
-	}
-	return os.ReadFile(name)
-}
-
 func badDigest(digest string) bool {
 	return len(digest) != 64 || strings.Trim(digest, "0123456789abcdef") != ""
 }
@@ -145,39 +135,8 @@ func (s *Store) put(r plugin.Record) error {
 	if err != nil {
 		return storeError("a record cannot be written", err)
 	}
-	name := s.recordPath(r.Scope, r.ID)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	if err := rootfs.ReplaceFile(s.recordPath(r.Scope, r.ID), append(text, '\n')); err != nil {
 		return storeError("a record cannot be written", err)
-	}
-	beside := filepath.Join(filepath.Dir(name), "."+r.ID+".new")
-	if err := writeDurably(beside, append(text, '\n')); err != nil {
-		return storeError("a record cannot be written", err)
-	}
-	if err := os.Rename(beside, name); err != nil {
-		return storeError("a record cannot be switched", err)
-	}
-	return syncFolder(filepath.Dir(name))
-}
-
-func writeDurably(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-func syncFolder(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return storeError("a folder cannot be synced", err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return storeError("a folder cannot be synced", err)
 	}
 	return nil
 }

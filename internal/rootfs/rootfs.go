@@ -7,6 +7,8 @@
 //
 // A Root is opened for one call and closed by it: the folder may be moved or made anew between calls. Errors are
 // *vakerr.Error and name the path as it was asked for.
+//
+// ReadFile and ReplaceFile are for single files that no model names: records and settings of this program and its user.
 package rootfs
 
 import (

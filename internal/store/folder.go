@@ -81,11 +81,3 @@ func folderError(folder string, err error) error {
 	return vakerr.New(vakerr.LedgerUnavailable, "the data folder %s: %s", folder, reason).
 		WithRemedy("make the folder writable for this user, or name another one").WithCause(err)
 }
-
-func syncFolder(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}

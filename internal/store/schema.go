@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -105,7 +106,7 @@ func createDatabase(ctx context.Context, folder string) error {
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return rootfs.SyncFolder(folder)
 }
 
 func fillDatabase(ctx context.Context, draft string) error {
