@@ -146,10 +146,10 @@ func TestUntrustedWorkspaceConfiguresNothing(t *testing.T) {
 	top := t.TempDir()
 	ws := filepath.Join(top, "ws")
 	put(t, filepath.Join(ws, ".git", "config"), "[remote \"origin\"]\n")
-	put(t, filepath.Join(ws, "vak.toml"), "listen = \"0.0.0.0:1\"\ndata = \"here\"\n")
+	put(t, filepath.Join(ws, "vak.toml"), "listen = \"0.0.0.0:1\"\ndata = \"here\"\n[auth]\ntoken_file = \"token\"\n[tenants.more]\nworkspace = \"/\"\n")
 	o := Options{Workspace: ws, TrustFile: filepath.Join(top, "trust.json")}
 	c, _, err := readConfig(&o)
-	if err != nil || c.Listen != config.Default().Listen || c.Data != "" {
+	if err != nil || c.Listen != config.Default().Listen || c.Data != "" || c.Auth.TokenFile != "" || len(c.Tenants) > 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 	o.Config = filepath.Join(ws, "vak.toml") // named by the operator

@@ -52,7 +52,9 @@ func (f *fronts) doors(a *agent) string {
 	note("report", report)
 
 	list := request("tools/list", object{})
-	call := func(name string) string { return request("tools/call", object{"name": name, "arguments": object{"at": "x"}}) }
+	call := func(name string) string {
+		return request("tools/call", object{"name": name, "arguments": object{"at": "x"}})
+	}
 	broker := request("tools/call", object{"name": "mcp", "arguments": object{"action": "call", "server": "s", "tool": "look", "arguments": object{}}})
 	find := request("tools/call", object{"name": "find_tools", "arguments": object{"query": "look at a thing"}})
 	note("front", f.http("/mcp", list, call("s__look"), call("look"), call("s/look"), broker, find, list))
