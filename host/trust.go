@@ -150,7 +150,8 @@ const maxGitConfig = 1 << 20 // bytes
 // hasRemote reads the configuration of a repository; one that cannot be read may have any remote. repository is false for
 // something else of that name.
 func hasRemote(git string, info os.FileInfo) (remote, repository bool) {
-	if info.Mode().IsRegular() { // a worktree or submodule names its folder
+	pointer := info.Mode().IsRegular() // a worktree or submodule names its folder
+	if pointer {
 		text, err := rootfs.ReadFile(git, maxGitConfig)
 		folder, is := bytes.CutPrefix(bytes.TrimSpace(text), []byte("gitdir:"))
 		if err != nil || !is {
@@ -169,7 +170,7 @@ func hasRemote(git string, info os.FileInfo) (remote, repository bool) {
 	}
 	text, err := rootfs.ReadFile(filepath.Join(git, "config"), maxGitConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, false
+		return pointer, pointer // one that leads nowhere hides whose checkout this is
 	}
 	if err != nil {
 		return true, true

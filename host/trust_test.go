@@ -53,6 +53,8 @@ func TestProvenance(t *testing.T) {
 	is(filepath.Join(clone, "sub"), Cloned)
 	git(t, clone, "worktree", "add", "-q", filepath.Join(top, "tree"))
 	is(filepath.Join(top, "tree"), Cloned)
+	put(t, filepath.Join(clone, "lies", ".git"), "gitdir: "+filepath.Join(top, "nowhere"))
+	is(filepath.Join(clone, "lies"), Cloned)
 	if err := os.Symlink(clone, filepath.Join(top, "link")); err != nil {
 		t.Fatal(err)
 	}
