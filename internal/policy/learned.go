@@ -181,10 +181,39 @@ func ParseLearned(path string, text []byte) ([]LearnedRule, []capability.Problem
 		}
 		return nil, problem("learned_syntax", line, what, `write each rule as [[allow]] with rule = "tool(subject)"`)
 	}
+	if key := otherSpelling(text); key != "" {
+		return nil, problem("learned_syntax", 1+bytes.Count(text[:max(0, bytes.Index(text, []byte(key)))], []byte("\n")),
+			fmt.Sprintf("%q is no key: keys are written in small letters", key), "write allow, rule, by and at")
+	}
 	if len(file.Allow) > maxLearnedRules {
 		return nil, problem("learned_too_many", 0, fmt.Sprintf("the file has more than %d rules", maxLearnedRules), "remove rules that are not needed")
 	}
 	return checkLearned(path, file.Allow)
+}
+
+// otherSpelling returns a key that differs from a known one by its letters' case; empty if there is none. The decoder takes
+// both for one, and of two lists of rules only the later one would count.
+func otherSpelling(text []byte) string {
+	var file map[string]any
+	if err := toml.Unmarshal(text, &file); err != nil {
+		return "" // it was decoded before
+	}
+	all := []map[string]any{file}
+	if entries, is := file["allow"].([]any); is {
+		for _, e := range entries {
+			if entry, is := e.(map[string]any); is {
+				all = append(all, entry)
+			}
+		}
+	}
+	for _, table := range all {
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if key != strings.ToLower(key) {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // checkLearned leaves out what is no rule of a call.

@@ -190,6 +190,8 @@ func TestLearnedFileIsBroken(t *testing.T) {
 		"no TOML":          {"[[allow]]\nrule = \"a\"\n[[allow", "learned_syntax", 3, 0, false},
 		"unknown key":      {"[[allow]]\nrule = \"a\"\nrules = 1\n", "learned_syntax", 3, 0, false},
 		"unknown list":     {"[[deny]]\nrule = \"a\"\n", "learned_syntax", 1, 0, false},
+		"another case":     {"[[allow]]\nrule = \"a\"\n[[Allow]]\nrule = \"b\"\n", "learned_syntax", 3, 0, false},
+		"a key's case":     {"[[allow]]\nRule = \"a\"\n", "learned_syntax", 2, 0, false},
 		"another type":     {"[[allow]]\nrule = 1\n", "learned_syntax", 2, 0, false},
 		"a list of allow":  {"allow = [\"a\"]\n", "learned_syntax", 1, 0, false},
 		"no rule":          {"[[allow]]\nrule = \"a b\"\n[[allow]]\nrule = \"c\"\n", "learned_rule", 0, 1, true},
