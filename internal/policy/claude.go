@@ -26,7 +26,8 @@ func (a access) is(req Request) bool {
 	return a == anyAccess || req.ReadOnly == (a == reads)
 }
 
-// claudeTools has the names that mean more than a tool of that name. Read covers everything that reads files, Edit
+// claudeTools has the names that mean more than a tool of that name, as Claude Code spells them where a tool of this host has
+// the same in lower case: they are its names, and none of ours. Case does not matter. Read covers everything that reads files, Edit
 // everything that writes them.
 var claudeTools = map[string]claudeTool{
 	"bash":         {kind: SubjectCommand},
