@@ -99,8 +99,11 @@ func (n Notation) braced(inner string) string {
 
 // InputName is the name under which the answer to an input of an editor is looked up: ${input:api-key} is
 // ${INPUT_API_KEY} here, for a daemon asks nobody.
-func InputName(id string) string {
-	return "INPUT_" + strings.Map(func(r rune) rune {
+func InputName(id string) string { return "INPUT_" + EnvironmentName(id) }
+
+// EnvironmentName is a name in the letters of variables: capitals, digits and _, one for each character.
+func EnvironmentName(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
 			return r - 'a' + 'A'
@@ -108,5 +111,5 @@ func InputName(id string) string {
 			return r
 		}
 		return '_'
-	}, id)
+	}, s)
 }

@@ -51,17 +51,7 @@ func (k *keeper) hide(server string, s config.Server) (config.Server, []string, 
 
 // secretName is the name under which a secret of a server is kept: SERVER_NAME.
 func secretName(server, name string) string {
-	word := func(s string) string {
-		return strings.Trim(strings.Map(func(r rune) rune {
-			switch {
-			case r >= 'a' && r <= 'z':
-				return r - 'a' + 'A'
-			case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-				return r
-			}
-			return '_'
-		}, s), "_")
-	}
+	word := func(s string) string { return strings.Trim(config.EnvironmentName(s), "_") }
 	prefix, own := word(server), word(name)
 	if prefix == "" || prefix[0] >= '0' && prefix[0] <= '9' {
 		prefix = "MCP_" + prefix

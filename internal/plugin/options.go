@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/vak-actors/vak-actors/internal/config"
 )
 
 var optionKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
@@ -101,14 +103,5 @@ func (o Option) CheckValue(value string) string {
 
 // SecretName is the placeholder by which a sensitive option of a plugin is looked up among the operator's secrets.
 func SecretName(plugin, key string) string {
-	return "VAK_PLUGIN_" + upper(plugin) + "_" + upper(key)
-}
-
-func upper(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(s))
+	return "VAK_PLUGIN_" + config.EnvironmentName(plugin) + "_" + config.EnvironmentName(key)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/config"
 )
 
 // Placement is where an installed plugin stands and what the operator gave it.
@@ -241,7 +242,7 @@ func (t *texts) environment() map[string]string {
 	for _, o := range t.m.Options {
 		name := o.Env
 		if name == "" {
-			name = "CLAUDE_PLUGIN_OPTION_" + upper(o.Key)
+			name = "CLAUDE_PLUGIN_OPTION_" + config.EnvironmentName(o.Key)
 		}
 		switch value, given := t.p.Values[o.Key]; {
 		case o.Sensitive && o.Env != "":
