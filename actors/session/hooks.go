@@ -30,7 +30,7 @@ type moment struct {
 	asker    context.Context //nolint:containedctx // ends when nobody waits for the event any more; nil: nobody gives up
 }
 
-func (s *session) moment(c *actorkit.Context, turn string, a *dispatch.Admission, asker context.Context) moment {
+func (s *session) moment(asker context.Context, c *actorkit.Context, turn string, a *dispatch.Admission) moment {
 	return moment{s.Pipeline, dispatch.Call{
 		Tenant: s.Tenant, Session: string(s.id), Turn: turn, Channels: s.channels(), Admission: a, Shard: hash(string(s.id)),
 	}, recorder{c.Self(), s.Ledger}, asker}
@@ -114,7 +114,7 @@ type closing struct {
 // then find it closed.
 func (s *session) askAboutEnd(c *actorkit.Context, a *dispatch.Admission, end closing) {
 	s.binding = true
-	m := s.moment(c, "", a, nil)
+	m := s.moment(context.Background(), c, "", a)
 	c.Go(func(ctx context.Context) any {
 		if m.call.Admission == nil {
 			m.call.Admission = s.admission(s.Gate.View())

@@ -66,7 +66,7 @@ func (s *session) beginTurn(c *actorkit.Context, m *sessionv1.BeginTurn, by comm
 		return
 	}
 	s.life, s.binding = life, true
-	input, started, mom := s.surfaceInput(m), s.memory.started, s.moment(c, id, nil, by.Asker)
+	input, started, mom := s.surfaceInput(m), s.memory.started, s.moment(by.Asker, c, id, nil)
 	s.expanding = c.Go(func(ctx context.Context) any {
 		if s.lent == nil { // a worker never looks for what is new
 			s.freshen(ctx)
@@ -247,7 +247,7 @@ func (s *session) endTurn(c *actorkit.Context, m *sessionv1.EndTurn, by command)
 	s.cancelCalls(c, vakerr.New(vakerr.TurnEnded, "turn %s ended before the call", m.GetTurnId()), nil)
 	end := stopping{reply: by.reply, result: &sessionv1.EndTurnResult{Calls: uint32(calls), Misread: misread}, ended: ended}
 	if asksAbout(a, hook.Input{Event: hook.Stop}) {
-		s.askAboutStop(c, s.moment(c, m.GetTurnId(), a, by.Asker), end)
+		s.askAboutStop(c, s.moment(by.Asker, c, m.GetTurnId(), a), end)
 		return
 	}
 	s.memory.stops = 0
