@@ -299,7 +299,11 @@ func (d Decision) Refusal(req Request) *vakerr.Error {
 	case Deny:
 	}
 	denied := vakerr.New(vakerr.PermissionDenied, "%s is denied: %s", req.Rule(), d.Reason)
-	if d.Rule != "" {
+	switch d.Rule {
+	case "":
+	case "*": // it also stands in for rules that cannot be read
+		return denied.WithRemedy("vak-actors doctor names the file of rules that cannot be read; if there is none, change the rule * where it stands")
+	default:
 		return denied.WithRemedy("if it should be allowed, change the rule %s where it stands", d.Rule)
 	}
 	return denied.WithRemedy("if it should be allowed, check mode and deny in [permissions]")

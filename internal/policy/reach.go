@@ -99,7 +99,7 @@ func probes(c *capability.Capability) []Request {
 // that speaks of some values only does not decide for all of them, but a partial allow keeps the capability reachable.
 func (e *Engine) probe(req Request, attended bool) Standing {
 	if e.shut != "" {
-		return Standing{State: Blocked, Reason: e.shut, Remedy: "repair the rule"}
+		return Standing{State: Blocked, Reason: e.shut, Remedy: "repair the rule: vak-actors doctor names its line"}
 	}
 	decided, partial := e.decideAll(req)
 	switch {
