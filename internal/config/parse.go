@@ -126,7 +126,7 @@ func readTenants(top *section) map[string]Tenant {
 	tenants := map[string]Tenant{}
 	for _, s := range table.entries(maxTenants, "the tenant is left out until this is repaired") {
 		if err := CheckName(s.name()); err != nil {
-			s.fail("config_name", "", fmt.Sprintf("tenant %s: %v", keyText(s.name()), err), "")
+			s.fail("config_name", "", fmt.Sprintf("tenant %s: %v", keyText(s.name()), err), "give it another name")
 		}
 		t := Tenant{Workspace: s.text("workspace", ""), TokenFile: s.text("token_file", "")}
 		s.close()

@@ -74,11 +74,11 @@ func (s *section) take(key string) (any, bool) {
 }
 
 func (s *section) wrongType(key string, v any, want string) {
-	s.fail("config_type", key, fmt.Sprintf("%s %s must be %s, not %s", keyText(key), s.label(), want, typeName(v)), "")
+	s.fail("config_type", key, fmt.Sprintf("%s %s must be %s, not %s", keyText(key), s.label(), want, typeName(v)), "write "+want+", or remove it")
 }
 
 func (s *section) badValue(key, message string) {
-	s.fail("config_value", key, fmt.Sprintf("%s %s %s", keyText(key), s.label(), message), "")
+	s.fail("config_value", key, fmt.Sprintf("%s %s %s", keyText(key), s.label(), message), "correct the value, or remove it")
 }
 
 func typeName(v any) string {
@@ -201,7 +201,7 @@ func (s *section) oneOf(key, def string, words ...string) string {
 	if v, ok := s.take(key); ok {
 		text, isText := v.(string)
 		if !isText || !slices.Contains(words, text) {
-			s.fail("config_value", key, fmt.Sprintf("%s %s must be one of %s", keyText(key), s.label(), strings.Join(words, ", ")), "")
+			s.fail("config_value", key, fmt.Sprintf("%s %s must be one of %s", keyText(key), s.label(), strings.Join(words, ", ")), "write one of these words, or remove it")
 		} else {
 			got = text
 		}

@@ -39,7 +39,7 @@ func readServers(top *section) map[string]Server {
 	servers := map[string]Server{}
 	for _, s := range table.entries(maxServers, serverConsequence) {
 		if err := CheckName(s.name()); err != nil {
-			s.fail("server_name", "", fmt.Sprintf("server %s: %v", keyText(s.name()), err), "")
+			s.fail("server_name", "", fmt.Sprintf("server %s: %v", keyText(s.name()), err), "give it another name")
 		}
 		server := s.server()
 		for _, f := range server.Findings(s.name()) {

@@ -175,7 +175,7 @@ func (e *entry) choice(m member) {
 }
 
 func (e *entry) wrong(m member, want string) {
-	e.fail("mcp_type", m.line, fmt.Sprintf("has a %s that is not %s", m.name, want), "")
+	e.fail("mcp_type", m.line, fmt.Sprintf("has a %s that is not %s", m.name, want), "write "+want)
 }
 
 func (e *entry) text(m member, target *string) {
