@@ -1,8 +1,6 @@
 package host
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -248,7 +246,7 @@ const secretsName = "secrets.env"
 func secretScopes(data string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		if text, err := os.ReadFile(filepath.Join(data, secretsName)); err == nil {
-			if value, found := lookupLine(text, name); found {
+			if value, found := config.SecretLines(text)[name]; found {
 				return value, true
 			}
 		}
@@ -269,16 +267,6 @@ func placeholderScopes(workspace string, next func(string) (string, bool)) func(
 		}
 		return next(name)
 	}
-}
-
-func lookupLine(text []byte, name string) (value string, found bool) {
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		key, v, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		if ok && strings.TrimSpace(key) == name {
-			value, found = strings.TrimSpace(v), true
-		}
-	}
-	return value, found
 }
 
 const secretKeyState = "host.secret-key"

@@ -25,6 +25,17 @@ var credential = regexp.MustCompile(`(?i)^(set-)?cookie: |: (bearer|basic|token)
 // SecretName reports whether what goes by that name is a secret: a token, key, password and the like.
 func SecretName(name string) bool { return secretName.MatchString(name) }
 
+// SecretLines reads a file of NAME=VALUE lines, without the spaces around both. Of lines with one name the last counts.
+func SecretLines(text []byte) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, found := strings.Cut(line, "="); found {
+			all[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return all
+}
+
 // literal reports whether something of a value is written out that may be a secret.
 func literal(value string) bool { return maskValue(value) != value }
 

@@ -102,7 +102,7 @@ func Prepare(r Request, now time.Time) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := keeper{lines: secretLines(secrets.before)}
+	k := keeper{lines: config.SecretLines(secrets.before)}
 	for _, s := range servers {
 		p.decide(s, have, elsewhere, &k, &settings)
 		p.Proposals = append(p.Proposals, s.Proposals...)

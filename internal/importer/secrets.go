@@ -62,16 +62,5 @@ func secretName(server, name string) string {
 	return prefix + "_" + own
 }
 
-// secretLines reads NAME=value lines, as the daemon does.
-func secretLines(text []byte) map[string]string {
-	all := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found {
-			all[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
-	return all
-}
-
 // sorted yields a table in order of its names.
 func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
