@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -169,10 +168,7 @@ func (a *app) pluginConsent(r plugin.Record, c *pluginstore.Content, yes string)
 		}
 		return given, nil
 	}
-	fmt.Fprintf(a.errs, "Enable %s in scope %s, with all of this? Type yes: ", clean(r.ID), r.Scope)
-	line, _ := bufio.NewReader(io.LimitReader(a.in, 64)).ReadString('\n')
-	fmt.Fprintln(a.errs)
-	if strings.TrimSpace(line) != "yes" {
+	if a.ask(fmt.Sprintf("Enable %s in scope %s, with all of this? Type yes: ", clean(r.ID), r.Scope)) != "yes" {
 		return plugin.Consent{}, vakerr.New(vakerr.ConsentRequired, "nobody consented to what the plugin %s brings", r.ID).
 			WithRemedy("consent with: vak-actors plugin enable %s --scope %s --yes %.12s", r.ID, r.Scope, c.Digest)
 	}

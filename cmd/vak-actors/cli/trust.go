@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
@@ -86,9 +85,7 @@ func (a *app) consent(yes bool) error {
 	if yes {
 		return nil
 	}
-	fmt.Fprint(a.errs, "Trust this workspace? [y/N] ")
-	answer, err := bufio.NewReader(a.in).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil && answer == "" || answer != "y" && answer != "yes" {
+	if answer := strings.ToLower(a.ask("Trust this workspace? [y/N] ")); answer != "y" && answer != "yes" {
 		return vakerr.New(vakerr.ApprovalRequired, "the workspace is not trusted").WithRemedy("answer y, or use --yes")
 	}
 	return nil
