@@ -103,7 +103,7 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 	if r.Hooks != nil {
 		in.Hooks = r.Hooks()
 	}
-	in.Problems = slices.Concat(in.Problems, pinProblems(r.pending, r.unkept, r.snapshot.Set))
+	in.Problems = slices.Concat(in.Problems, r.policyProblems(), pinProblems(r.pending, r.unkept, r.snapshot.Set))
 	c.Go(func(context.Context) any {
 		defer reply.Reply(errReportBroke) // an earlier answer counts
 		in.Problems = slices.Concat(in.Problems, r.catalogs.problems(in.Snapshot.Set))
@@ -116,6 +116,21 @@ func (r *registry) report(c *actorkit.Context, reply actorkit.Replier) {
 		reply.Reply(&registryv1.GetReportResult{ReportJson: text, Healthy: len(report.Findings()) == 0})
 		return nil
 	})
+}
+
+// policyProblems tell that nothing can be called, which no row of a capability would.
+func (r *registry) policyProblems() []capability.Problem {
+	if r.policy == nil || r.policy.Engine == nil {
+		return nil
+	}
+	why := r.policy.Engine.DeniesAll()
+	if why == "" {
+		return nil
+	}
+	return []capability.Problem{{
+		Severity: capability.SeverityError, Code: "every_call_denied", Path: "permissions",
+		Message: "every call is denied: " + why, Hint: "repair the file that holds the rule",
+	}}
 }
 
 var errReportBroke = vakerr.New(vakerr.Internal, "the report broke off").WithRemedy("look for the cause in the daemon's log")

@@ -16,6 +16,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/hook"
 	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/op"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -121,6 +122,9 @@ func attributesOf(i identity, m *sessionv1.OpenSession) (map[string]string, erro
 	}
 	all[attrChannel] = i.caller.Channel
 	all[attrAttended] = strconv.FormatBool(i.caller.Attended)
+	if err := op.CheckWritePaths(i.writePaths); err != nil {
+		return nil, err
+	}
 	if len(i.writePaths) > 0 {
 		if err := pack(all, attrWritePaths, "write paths", i.writePaths); err != nil {
 			return nil, err

@@ -60,7 +60,7 @@ func (l lineEnds) line(offset int) int { return 1 + sort.SearchInts(l, offset) }
 // parseJSON reads an object of JSON. standard is false when it holds comments or trailing commas.
 func parseJSON(text []byte) (root value, standard bool, f *fault) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return value{}, true, &fault{"file_empty", 0, "the file is empty", `write {"mcpServers": {}}, or remove the file`}
+		return value{}, true, &fault{"file_empty", 0, "the file is empty", "write {}, or remove it; rules that were never readable deny every call"}
 	}
 	ends := newLineEnds(text)
 	if line := mergeMark(text); line > 0 {

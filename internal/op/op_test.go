@@ -174,3 +174,15 @@ func TestTable(t *testing.T) {
 		t.Error("a skill was registered as a tool")
 	}
 }
+
+// A write path that no write could lie below is refused when the run is restricted, not when it writes.
+func TestCheckWritePaths(t *testing.T) {
+	if err := op.CheckWritePaths([]string{"a", "./b/c", "."}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "..", "../..", "/etc", "a/../../b"} {
+		if err := op.CheckWritePaths([]string{"a", bad}); vakerr.CodeOf(err) != vakerr.InvalidRequest {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -31,6 +31,17 @@ func CheckWritePath(paths []string, target string) error {
 		WithRemedy("write below one of the paths of this run: %s", phrase.List(paths, 8))
 }
 
+// CheckWritePaths refuses paths that no write could ever lie below, so that whoever restricts a run hears of a slip at once.
+func CheckWritePaths(paths []string) error {
+	for _, p := range paths {
+		if _, inside := cleanRelative(p); !inside {
+			return vakerr.New(vakerr.InvalidRequest, "the write path %q leads out of the workspace, or is empty", phrase.Cut(p, 200)).
+				WithRemedy("name files or folders relative to the workspace")
+		}
+	}
+	return nil
+}
+
 func cleanRelative(p string) (string, bool) {
 	if p == "" || strings.HasPrefix(p, "/") || strings.ContainsRune(p, 0) {
 		return "", false

@@ -215,6 +215,19 @@ func bySeverity(rules []rule) []rule {
 // Mode is what happens to a call that no rule speaks of.
 func (e *Engine) Mode() Mode { return e.mode }
 
+// DeniesAll says why every call is denied, whatever it is; empty when some may run.
+func (e *Engine) DeniesAll() string {
+	if e.shut != "" {
+		return e.shut
+	}
+	for _, r := range e.rules {
+		if r.effect == Deny && r.subject == nil && r.kind == SubjectNone && r.access == anyAccess && r.tool.universal() {
+			return r.says().Reason
+		}
+	}
+	return ""
+}
+
 // Restricted returns an engine with the same rules whose mode is not looser than m, for a worker.
 func (e *Engine) Restricted(m Mode) *Engine {
 	r := *e

@@ -232,3 +232,16 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// An engine that denies everything says why; a rule that leaves anything callable is no such rule.
+func TestDeniesAll(t *testing.T) {
+	shut, _ := CompileEngine(PermissionRules{Deny: []string{"("}})
+	for want, e := range map[bool]*Engine{true: engine(t, PermissionRules{Deny: []string{"*"}}), false: engine(t, PermissionRules{Deny: []string{"read", "*(x)"}})} {
+		if got := e.DeniesAll() != ""; got != want {
+			t.Errorf("%t: %q", want, e.DeniesAll())
+		}
+	}
+	if shut.DeniesAll() == "" {
+		t.Error("an unreadable deny rule")
+	}
+}

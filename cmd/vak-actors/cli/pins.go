@@ -167,11 +167,13 @@ func (a *app) waiting(ctx context.Context, id, tool string) ([]pinView, error) {
 
 // oneWaiting finds the one that is meant.
 func (a *app) oneWaiting(ctx context.Context, args []string) (pinView, error) {
-	tool := ""
+	id, tool := args[0], ""
 	if len(args) > 1 {
 		tool = args[1]
+	} else if strings.HasPrefix(id, "mcp:") {
+		id, tool, _ = strings.Cut(id, "/") // as surface prints a tool
 	}
-	all, err := a.waiting(ctx, args[0], tool)
+	all, err := a.waiting(ctx, id, tool)
 	switch {
 	case err != nil:
 		return pinView{}, err

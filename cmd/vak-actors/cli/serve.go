@@ -20,6 +20,9 @@ import (
 // firstLook is how long the block that serve prints waits for the first epoch.
 const firstLook = 10 * time.Second
 
+// mostProblems is how many problems serve prints of a tenant; doctor prints all.
+const mostProblems = 8
+
 func (a *app) serve() *cobra.Command {
 	var listen string
 	var trusts bool
@@ -121,8 +124,12 @@ func (n announcement) print(w io.Writer) {
 	}
 	table(w, rows)
 	for _, r := range n.Reports {
-		for _, f := range r.Findings() {
+		findings := r.Findings()
+		for _, f := range findings[:min(len(findings), mostProblems)] {
 			fmt.Fprintf(w, "  problem: %s: %s\n", clean(f.Subject), clean(f.Problem))
+		}
+		if more := len(findings) - mostProblems; more > 0 {
+			fmt.Fprintf(w, "  and %s more: see doctor\n", count(more, "problem"))
 		}
 	}
 	folder := n.Workspace
