@@ -19,7 +19,7 @@ func (s *Indexes) Of(docs []Doc) *Index {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, x := range s.recent {
-		if x.Holds(docs) {
+		if x.holds(docs) {
 			s.recent = slices.Insert(slices.Delete(s.recent, i, i+1), 0, x)
 			return x
 		}

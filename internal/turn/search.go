@@ -88,8 +88,8 @@ func NewIndex(docs []Doc) *Index {
 	return x
 }
 
-// Holds reports whether an index of docs would be this one.
-func (x *Index) Holds(docs []Doc) bool {
+// holds reports whether an index of docs would be this one.
+func (x *Index) holds(docs []Doc) bool {
 	return slices.EqualFunc(x.docs, docs, func(a, b Doc) bool {
 		return a.Name == b.Name && a.Server == b.Server && a.Tool == b.Tool && a.Description == b.Description && slices.Equal(a.Serves, b.Serves)
 	})
