@@ -57,9 +57,7 @@ func (r *reader) agentPlugins(m *Manifest, top []member) {
 			m.Description = r.text(k)
 		case "license":
 			m.License = r.text(k)
-		case "homepage":
-			m.Homepage = r.text(k)
-		case "repository":
+		case "homepage", "repository":
 			r.text(k)
 		case "keywords":
 			r.texts(k, false)

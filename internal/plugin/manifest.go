@@ -78,7 +78,6 @@ type Manifest struct {
 	Description string
 	Author      string
 	License     string
-	Homepage    string
 	Keys        []string // its keys at the top, sorted
 
 	Components  Components
@@ -294,7 +293,7 @@ func (r *reader) about(m *Manifest, k member) bool {
 	case "license":
 		m.License = r.text(k)
 	case "homepage":
-		m.Homepage = r.text(k)
+		r.text(k)
 	case "repository":
 		if k.value.Value.Kind() == '{' {
 			r.warn("plugin_type", k.line, "repository is an object", "write its address as a text; other programs refuse the file")
