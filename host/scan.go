@@ -195,7 +195,7 @@ func (s *scanner) merge(roots []*root) {
 
 // compile makes the policy of what was read. Rules that cannot be read fail closed.
 func compile(r declare.Result, host policy.Host) (*policy.Current, []capability.Problem) {
-	engine, problems := policy.CompileEngineFor(host, r.Permissions...)
+	engine, problems := policy.CompileEngine(host, r.Permissions...)
 	current := &policy.Current{
 		Engine: engine.Guarding(programs(r.Declarations)), ApprovalTimeout: r.Config.Approvals.Timeout,
 		KeepInput: !r.Config.HookPolicy.Rewrite,

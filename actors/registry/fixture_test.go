@@ -174,7 +174,7 @@ type answer[R any] struct {
 var open = &policy.Current{Engine: engine(policy.PermissionRules{})}
 
 func engine(rules policy.PermissionRules) *policy.Engine {
-	e, problems := policy.CompileEngine(rules)
+	e, problems := policy.CompileEngine(policy.Host{}, rules)
 	if len(problems) > 0 {
 		panic(problems)
 	}

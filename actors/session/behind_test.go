@@ -141,7 +141,7 @@ func TestPassivationIsPaced(t *testing.T) {
 // startDirectory starts a directory over an empty set. It runs in a bubble.
 func startDirectory(t *testing.T, l Ledger) (*actorkit.System, actorkit.Ref) {
 	t.Helper()
-	engine, _ := policy.CompileEngine(policy.PermissionRules{})
+	engine, _ := policy.CompileEngine(policy.Host{}, policy.PermissionRules{})
 	set, err := capability.NewSet(nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -163,7 +163,7 @@ func (w *tenant) publish() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	engine, _ := policy.CompileEngine(policy.PermissionRules{Mode: "full-access"})
+	engine, _ := policy.CompileEngine(policy.Host{}, policy.PermissionRules{Mode: "full-access"})
 	before := w.gate.View()
 	epoch := before.Snapshot.Epoch + 1
 	w.gate.Publish(turn.View{

@@ -261,7 +261,7 @@ func TestRestrictionsFailClosed(t *testing.T) {
 		"[permissions]\nmode = \"all\"\n", "[permissions\n",
 	} {
 		c, problems := parse(t, text)
-		engine, _ := policy.CompileEngine(c.Permissions)
+		engine, _ := policy.CompileEngine(policy.Host{}, c.Permissions)
 		if d := engine.Decide(policy.Request{Tool: "read", ReadOnly: true}); d.Effect != policy.Deny {
 			t.Errorf("%q: a call of read is decided %v", text, d.Effect)
 		}

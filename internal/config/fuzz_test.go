@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("hook %+v", h)
 			}
 		}
-		engine, _ := policy.CompileEngine(c.Permissions)
+		engine, _ := policy.CompileEngine(policy.Host{}, c.Permissions)
 		if d := engine.Decide(policy.Request{Tool: "read", ReadOnly: true}); c.Unreadable && d.Effect != policy.Deny {
 			t.Error("a file that is no TOML lets calls through")
 		}

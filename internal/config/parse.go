@@ -174,7 +174,7 @@ func readPermissions(top *section) (policy.PermissionRules, Approvals) {
 		return denyAll(), defaults
 	}
 	// Only to name what cannot be read; whoever puts the rules in force knows the folders.
-	_, problems := policy.CompileEngineFor(policy.Host{Workspace: "/", Home: "/"}, rules)
+	_, problems := policy.CompileEngine(policy.Host{Workspace: "/", Home: "/"}, rules)
 	s.doc.problems = append(s.doc.problems, problems...)
 	return rules, approvals
 }

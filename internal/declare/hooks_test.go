@@ -111,7 +111,7 @@ func TestBadHandlers(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	e, _ := policy.CompileEngine(r.Permissions...)
+	e, _ := policy.CompileEngine(policy.Host{}, r.Permissions...)
 	if d := e.Decide(policy.Request{Tool: "bash", Kind: policy.SubjectCommand, Subject: "rm x"}); d.Effect != policy.Deny {
 		t.Errorf("broken hooks dropped the permissions: %+v", d)
 	}
@@ -148,7 +148,7 @@ func TestBrokenSettings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e, _ := policy.CompileEngine(r.Permissions...)
+		e, _ := policy.CompileEngine(policy.Host{}, r.Permissions...)
 		decided := e.Decide(policy.Request{Tool: "read", Kind: policy.SubjectPath, Subject: "b", ReadOnly: true})
 		if len(hooksOf(r)) != tc.hooks || (decided.Effect == policy.Deny) != tc.shut || !slices.Equal(codesOnly(r), tc.problems) {
 			t.Errorf("%s: %d hooks, %+v, %v", name, len(hooksOf(r)), decided, r.Problems)

@@ -42,7 +42,7 @@ func readRules(file string, raw []byte) *product {
 		r.error("permissions_unreadable", m.line, "permissions cannot be read; every call is denied until this is repaired", `write {"allow": [...], "ask": [...], "deny": [...]} with texts`)
 		rules = denyAll(file)
 	}
-	_, problems := policy.CompileEngineFor(policy.Host{Workspace: "/", Home: "/"}, rules)
+	_, problems := policy.CompileEngine(policy.Host{Workspace: "/", Home: "/"}, rules)
 	return &product{problems: append(r.problems, problems...), permissions: []policy.PermissionRules{rules}}
 }
 

@@ -145,7 +145,7 @@ func TestUnreadableConfigFailsClosed(t *testing.T) {
 		"folder":    {MapFS: files("vak.toml/x", "")},
 	} {
 		r := w.scan(t, NewScanner(Options{}), now)
-		engine, _ := policy.CompileEngine(r.Config.Permissions)
+		engine, _ := policy.CompileEngine(policy.Host{}, r.Config.Permissions)
 		if d := engine.Decide(policy.Request{Tool: "read", ReadOnly: true}); d.Effect != policy.Deny || len(r.Problems) == 0 {
 			t.Errorf("%s: a call is decided %v, problems %v", name, d.Effect, codes(r))
 		}
@@ -163,7 +163,7 @@ func TestUnreadableRulesFailClosed(t *testing.T) {
 		} {
 			s := NewScanner(Options{})
 			r := w.scan(t, s, now)
-			engine, _ := policy.CompileEngine(r.Permissions...)
+			engine, _ := policy.CompileEngine(policy.Host{}, r.Permissions...)
 			if d := engine.Decide(policy.Request{Tool: "read", ReadOnly: true}); d.Effect != policy.Deny || len(r.Problems) == 0 {
 				t.Errorf("%s, %s: a call is decided %v, problems %v", file, name, d.Effect, codes(r))
 			}

@@ -143,7 +143,7 @@ func (s *shop) publish() *turn.View {
 	if err != nil {
 		s.Fatal(err)
 	}
-	engine, problems := policy.CompileEngine(s.rules)
+	engine, problems := policy.CompileEngine(policy.Host{}, s.rules)
 	channel, more := policy.CompileChannel("test", s.channel)
 	second, others := policy.CompileChannel("second", s.second)
 	if len(problems)+len(more)+len(others) > 0 {

@@ -10,7 +10,7 @@ import (
 func claude(t testing.TB, rules PermissionRules) *Engine {
 	t.Helper()
 	rules.Dialect = capability.DialectClaude
-	e, problems := CompileEngineFor(Host{"/srv/ws", "/srv/u", "read", "write"}, rules)
+	e, problems := CompileEngine(Host{"/srv/ws", "/srv/u", "read", "write"}, rules)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -103,7 +103,7 @@ func TestServerToolWildcards(t *testing.T) {
 		for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {
 			for _, list := range []PermissionRules{{Allow: []string{tc.rule}}, {Deny: []string{tc.rule}}, {Ask: []string{tc.rule}}} {
 				list.Dialect = dialect
-				e, problems := CompileEngine(list)
+				e, problems := CompileEngine(Host{}, list)
 				if got := e.Decide(onServer(tc.server, tc.tool, "")); len(problems) > 0 || (got.Rule == tc.rule) != tc.want {
 					t.Errorf("%q: %s matches %s/%s: %+v %v, want %v", dialect, tc.rule, tc.server, tc.tool, got, problems, tc.want)
 				}
@@ -119,7 +119,7 @@ func TestServersThatBeginAlike(t *testing.T) {
 			drop := func(server string) Request {
 				return Request{Tool: "mcp", Server: server, ServerTool: "c", Destructive: true}
 			}
-			allow, _ := CompileEngine(PermissionRules{Dialect: dialect, Allow: []string{text}})
+			allow, _ := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Allow: []string{text}})
 			if allow.Decide(drop("a")).Effect != Allow || allow.Decide(drop("a__b")).Effect != Ask {
 				t.Errorf("allow %s: %+v, a__b %+v", text, allow.Decide(drop("a")), allow.Decide(drop("a__b")))
 			}
@@ -130,7 +130,7 @@ func TestServersThatBeginAlike(t *testing.T) {
 				t.Errorf("allow %s reaches a__b: %+v", text, got)
 			}
 		}
-		deny, _ := CompileEngine(PermissionRules{Dialect: dialect, Mode: "", Deny: []string{"mcp__a__*"}})
+		deny, _ := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Mode: "", Deny: []string{"mcp__a__*"}})
 		cold := &capability.Capability{Declaration: declare(capability.KindMCP, "a__b", &capability.Server{})}
 		if deny.Decide(onServer("a__b", "c", "")).Effect != Deny || StandingOf(deny, cold, nil, true).State != Blocked {
 			t.Errorf("%q: a deny rule leaves out a__b", dialect)
@@ -142,7 +142,7 @@ func TestServersThatBeginAlike(t *testing.T) {
 func TestAllowedServersAreNamed(t *testing.T) {
 	for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {
 		for _, text := range []string{"mcp__*", "mcp__*__read", "mcp__", "mcp__g*__x"} {
-			e, problems := CompileEngine(PermissionRules{Dialect: dialect, Mode: "", Allow: []string{text}, Source: "f", Lines: RuleLines{Allow: []int{7}}})
+			e, problems := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Mode: "", Allow: []string{text}, Source: "f", Lines: RuleLines{Allow: []int{7}}})
 			if len(problems) != 1 || problems[0].Line != 7 || problems[0].Path != "f" || !strings.Contains(problems[0].Message, text) {
 				t.Errorf("%s: %v", text, problems)
 			}
@@ -150,7 +150,7 @@ func TestAllowedServersAreNamed(t *testing.T) {
 				t.Errorf("%s: %+v", text, d)
 			}
 		}
-		e, problems := CompileEngine(PermissionRules{Dialect: dialect, Deny: []string{"mcp__*"}})
+		e, problems := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Deny: []string{"mcp__*"}})
 		if d := e.Decide(onServer("git", "x", "")); len(problems) > 0 || d.Effect != Deny {
 			t.Errorf("deny: %+v %v", d, problems)
 		}
@@ -162,7 +162,7 @@ func TestAllowedServersAreNamed(t *testing.T) {
 func TestParameterRules(t *testing.T) {
 	read := func(arguments string) Request { return onServer("files", "read_file", arguments) }
 	for _, dialect := range []capability.Dialect{capability.DialectVAK, capability.DialectClaude} {
-		e, problems := CompileEngine(PermissionRules{Dialect: dialect, Deny: []string{"mcp__files__*(path:*secret.yml)", "mcp__db__query(*:DROP *)", "mcp__files__*(path:**/.env)"}})
+		e, problems := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Deny: []string{"mcp__files__*(path:*secret.yml)", "mcp__db__query(*:DROP *)", "mcp__files__*(path:**/.env)"}})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -186,7 +186,7 @@ func TestParameterRules(t *testing.T) {
 		if got := e.Decide(onServer("db", "query", `{"sql":"DROP TABLE x","n":1}`)); got.Effect != Deny {
 			t.Errorf("any parameter: %+v", got)
 		}
-		if _, problems := CompileEngine(PermissionRules{Dialect: dialect, Allow: []string{"mcp__files__read(path:a)"}}); len(problems) != 1 {
+		if _, problems := CompileEngine(Host{}, PermissionRules{Dialect: dialect, Allow: []string{"mcp__files__read(path:a)"}}); len(problems) != 1 {
 			t.Errorf("allow by a parameter: %v", problems)
 		}
 	}
@@ -200,7 +200,7 @@ func TestParameterRules(t *testing.T) {
 func TestClaudeProblems(t *testing.T) {
 	for text, shuts := range map[string]bool{"Bash(": true, "Bash(a:*b)": true, "WebFetch(example.org)": true, "Grep2(x)": true, "Agent(x)": false} {
 		layer := PermissionRules{Dialect: capability.DialectClaude, Source: ".claude/settings.json", Deny: []string{text}, Lines: RuleLines{Deny: []int{3}}}
-		e, problems := CompileEngine(layer)
+		e, problems := CompileEngine(Host{}, layer)
 		if len(problems) != 1 || problems[0].Line != 3 || problems[0].Path != ".claude/settings.json" || problems[0].Hint == "" {
 			t.Errorf("%s: %v", text, problems)
 		}
@@ -211,13 +211,13 @@ func TestClaudeProblems(t *testing.T) {
 	for text, severity := range map[string]capability.Severity{
 		"Write(a)": capability.SeverityWarning, "Task(a)": capability.SeverityWarning, "*": capability.SeverityError, "M*": capability.SeverityError,
 	} {
-		e, problems := CompileEngine(PermissionRules{Dialect: capability.DialectClaude, Allow: []string{text}})
+		e, problems := CompileEngine(Host{}, PermissionRules{Dialect: capability.DialectClaude, Allow: []string{text}})
 		if len(problems) != 1 || problems[0].Severity != severity || e.Decide(deleting).Effect != Ask {
 			t.Errorf("allow %s: %v", text, problems)
 		}
 	}
 	for mode, want := range map[string]Mode{"": WorkspaceWrite, "default": WorkspaceWrite, "plan": ReadOnly, "acceptEdits": WorkspaceWrite, "bypassPermissions": WorkspaceWrite, "dontAsk": WorkspaceWrite, "x": WorkspaceWrite} {
-		e, problems := CompileEngine(PermissionRules{Dialect: capability.DialectClaude, Mode: mode})
+		e, problems := CompileEngine(Host{}, PermissionRules{Dialect: capability.DialectClaude, Mode: mode})
 		told := mode == "bypassPermissions" || mode == "dontAsk" || mode == "x"
 		if e.mode != want || (len(problems) > 0) != told {
 			t.Errorf("mode %q is %s: %v", mode, e.mode, problems)
@@ -229,12 +229,12 @@ func TestClaudeProblems(t *testing.T) {
 func TestLayers(t *testing.T) {
 	shared := PermissionRules{Mode: "workspace-write", Deny: []string{"rm"}, Allow: []string{"fetch"}}
 	project := PermissionRules{Mode: "full-access", Deny: []string{"write(src/**)"}, Ask: []string{"edit"}, Allow: []string{"bash"}, Source: "vak.toml"}
-	trusted, problems := CompileEngine(project, shared)
+	trusted, problems := CompileEngine(Host{}, project, shared)
 	if len(problems) > 0 || trusted.mode != FullAccess {
 		t.Fatal(problems, trusted.mode)
 	}
 	project.Untrusted = true
-	untrusted, problems := CompileEngine(project, shared)
+	untrusted, problems := CompileEngine(Host{}, project, shared)
 	if len(problems) != 2 || untrusted.mode != WorkspaceWrite {
 		t.Errorf("mode %s, problems %v", untrusted.mode, problems)
 	}
@@ -254,18 +254,18 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	// The order of rules and of layers does not matter for what rules say.
-	swapped, _ := CompileEngine(shared, project)
+	swapped, _ := CompileEngine(Host{}, shared, project)
 	for _, req := range []Request{writing, shell, fetching, deleting, remote} {
 		if a, b := untrusted.Decide(req), swapped.Decide(req); min(a.Effect, Ask) != min(b.Effect, Ask) {
 			t.Errorf("%s: %+v and %+v", req.Rule(), a, b)
 		}
 	}
 	project.Lines = RuleLines{Mode: 2, Allow: []int{5}}
-	if _, problems := CompileEngine(project, shared); problems[0].Line != 2 || problems[1].Line != 5 || problems[1].Hint == "" {
+	if _, problems := CompileEngine(Host{}, project, shared); problems[0].Line != 2 || problems[1].Line != 5 || problems[1].Hint == "" {
 		t.Errorf("what an untrusted layer would grant stands elsewhere: %v", problems)
 	}
 	project.Mode = "read-only"
-	if strict, _ := CompileEngine(project, shared); strict.mode != ReadOnly {
+	if strict, _ := CompileEngine(Host{}, project, shared); strict.mode != ReadOnly {
 		t.Errorf("an untrusted layer may restrict: %s", strict.mode)
 	}
 }
@@ -275,7 +275,7 @@ func FuzzClaudeRule(f *testing.F) {
 		f.Add(s, "a/b")
 	}
 	f.Fuzz(func(t *testing.T, text, subject string) {
-		e, _ := CompileEngineFor(Host{Workspace: "/w", Home: "/h"}, PermissionRules{Mode: "plan", Dialect: capability.DialectClaude, Allow: []string{text}, Ask: []string{text}})
+		e, _ := CompileEngine(Host{Workspace: "/w", Home: "/h"}, PermissionRules{Mode: "plan", Dialect: capability.DialectClaude, Allow: []string{text}, Ask: []string{text}})
 		for _, kind := range []SubjectKind{SubjectPath, SubjectCommand, SubjectURL} {
 			if d := e.Decide(Request{Tool: "write", Subject: subject, Kind: kind}); d.Effect != Deny {
 				t.Fatalf("allow %q loosened read-only: %+v", text, d)

@@ -70,12 +70,7 @@ type Host struct{ Workspace, Home, ReadTool, WriteTool string }
 //
 // Deny and ask rules of all layers add up, and so do the allow rules of the trusted ones. The mode is that of the first
 // trusted layer that names one; an untrusted layer may only make it stricter.
-func CompileEngine(layers ...PermissionRules) (*Engine, []capability.Problem) {
-	return CompileEngineFor(Host{}, layers...)
-}
-
-// CompileEngineFor is CompileEngine with a known host.
-func CompileEngineFor(host Host, layers ...PermissionRules) (*Engine, []capability.Problem) {
+func CompileEngine(host Host, layers ...PermissionRules) (*Engine, []capability.Problem) {
 	c := engineCompiler{engine: &Engine{mode: WorkspaceWrite, host: host}}
 	for _, l := range layers {
 		c.layer(l)

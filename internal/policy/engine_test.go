@@ -12,7 +12,7 @@ import (
 
 func engine(t testing.TB, rules PermissionRules) *Engine {
 	t.Helper()
-	e, problems := CompileEngineFor(Host{ReadTool: "read", WriteTool: "write"}, rules)
+	e, problems := CompileEngine(Host{ReadTool: "read", WriteTool: "write"}, rules)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -132,7 +132,7 @@ func TestDecideAll(t *testing.T) {
 // An unreadable deny rule denies everything and says why; what else cannot be read grants nothing.
 func TestUnreadableRulesFailClosed(t *testing.T) {
 	for _, rule := range []string{"", "read(", "read()", "read([)", "re ad", "mcp__git__commit(x)", "git/commit(x)", "+read"} {
-		e, problems := CompileEngine(PermissionRules{Mode: "full-access", Deny: []string{rule}})
+		e, problems := CompileEngine(Host{}, PermissionRules{Mode: "full-access", Deny: []string{rule}})
 		if len(problems) != 1 || problems[0].Code != "permission_rule" || problems[0].Hint == "" {
 			t.Errorf("deny %q: problems %v", rule, problems)
 		}
@@ -140,11 +140,11 @@ func TestUnreadableRulesFailClosed(t *testing.T) {
 			t.Errorf("deny %q: reading is %+v", rule, got)
 		}
 	}
-	e, problems := CompileEngine(PermissionRules{Mode: "ful-access", Allow: []string{"write("}, Ask: []string{"["}})
+	e, problems := CompileEngine(Host{}, PermissionRules{Mode: "ful-access", Allow: []string{"write("}, Ask: []string{"["}})
 	if len(problems) != 3 || e.mode != ReadOnly || e.Decide(writing).Effect != Deny || e.Decide(reading).Effect != Allow {
 		t.Errorf("problems %v, mode %s", problems, e.mode)
 	}
-	if e, _ := CompileEngine(PermissionRules{Mode: "full-access", Allow: []string{"-write("}}); e.Decide(reading).Effect != Deny {
+	if e, _ := CompileEngine(Host{}, PermissionRules{Mode: "full-access", Allow: []string{"-write("}}); e.Decide(reading).Effect != Deny {
 		t.Error("an unreadable deny rule in the allow list does not shut the engine")
 	}
 }
@@ -158,10 +158,10 @@ func TestRestrictingRestricts(t *testing.T) {
 			Mode:  rapid.SampledFrom([]string{"read-only", "workspace-write", "full-access"}).Draw(t, "mode"),
 			Allow: some.Draw(t, "allow"), Ask: some.Draw(t, "ask"), Deny: some.Draw(t, "deny"),
 		}
-		loose, _ := CompileEngine(base)
+		loose, _ := CompileEngine(Host{}, base)
 		base.Ask = append(base.Ask, some.Draw(t, "more ask")...)
 		base.Deny = append(base.Deny, some.Draw(t, "more deny")...)
-		strict, _ := CompileEngine(base)
+		strict, _ := CompileEngine(Host{}, base)
 		strict = strict.Restricted(Mode(rapid.IntRange(0, 2).Draw(t, "restricted")))
 		for _, req := range []Request{reading, writing, outside, deleting, fetching, shell, remote, dropping, status} {
 			if strict.Decide(req).Effect > loose.Decide(req).Effect {
@@ -205,7 +205,7 @@ func FuzzRule(f *testing.F) {
 		f.Add(s, "a/b")
 	}
 	f.Fuzz(func(t *testing.T, text, subject string) {
-		e, problems := CompileEngine(PermissionRules{Mode: "read-only", Allow: []string{text}})
+		e, problems := CompileEngine(Host{}, PermissionRules{Mode: "read-only", Allow: []string{text}})
 		for _, kind := range []SubjectKind{SubjectPath, SubjectCommand, SubjectURL} {
 			if d := e.Decide(Request{Tool: "write", Subject: subject, Kind: kind}); d.Effect != Deny {
 				t.Fatalf("allow %q loosened read-only: %+v (%v)", text, d, problems)
@@ -235,7 +235,7 @@ func BenchmarkDecide(b *testing.B) {
 
 // An engine that denies everything says why; a rule that leaves anything callable is no such rule.
 func TestDeniesAll(t *testing.T) {
-	shut, _ := CompileEngine(PermissionRules{Deny: []string{"("}})
+	shut, _ := CompileEngine(Host{}, PermissionRules{Deny: []string{"("}})
 	for want, e := range map[bool]*Engine{true: engine(t, PermissionRules{Deny: []string{"*"}}), false: engine(t, PermissionRules{Deny: []string{"read", "*(x)"}})} {
 		if got := e.DeniesAll() != ""; got != want {
 			t.Errorf("%t: %q", want, e.DeniesAll())

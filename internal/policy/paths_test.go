@@ -38,7 +38,7 @@ func TestPathRules(t *testing.T) {
 			if effect == Deny {
 				rules = PermissionRules{Deny: rules.Allow}
 			}
-			e, problems := CompileEngineFor(host, rules)
+			e, problems := CompileEngine(host, rules)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -48,7 +48,7 @@ func TestPathRules(t *testing.T) {
 			}
 		}
 	}
-	e, problems := CompileEngine(PermissionRules{Deny: []string{"read(~/x)"}})
+	e, problems := CompileEngine(Host{}, PermissionRules{Deny: []string{"read(~/x)"}})
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "home") || e.Decide(reading).Effect != Deny {
 		t.Errorf("an unknown home: %v", problems)
 	}

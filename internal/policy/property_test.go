@@ -37,7 +37,7 @@ func drawLayer(t *rapid.T) PermissionRules {
 }
 
 func compiled(t *rapid.T, layers []PermissionRules) *Engine {
-	e, problems := CompileEngineFor(Host{"/srv/ws", "/srv/u", "read", "write"}, layers...)
+	e, problems := CompileEngine(Host{"/srv/ws", "/srv/u", "read", "write"}, layers...)
 	for _, p := range problems {
 		if p.Severity == capability.SeverityError {
 			t.Fatal(problems)

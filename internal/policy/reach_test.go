@@ -218,7 +218,7 @@ func TestStricterThen(t *testing.T) {
 
 // A shut engine blocks everything that is called under a permission.
 func TestReachShut(t *testing.T) {
-	e, _ := CompileEngine(PermissionRules{Deny: []string{"("}})
+	e, _ := CompileEngine(Host{}, PermissionRules{Deny: []string{"("}})
 	for _, s := range reach(e, reachSet(t), nil, true) {
 		callable := s.ID.Kind != capability.KindHook && s.ID.Kind != capability.KindCommand
 		if (s.State == Blocked) != callable {

@@ -105,7 +105,7 @@ func TestAllowedCommands(t *testing.T) {
 
 // V157: a deny rule meets a command wherever it stands in a line and however it is spelled.
 func TestDeniedCommands(t *testing.T) {
-	e, problems := CompileEngineFor(Host{"/srv/ws", "/srv/u", "read", "write"},
+	e, problems := CompileEngine(Host{"/srv/ws", "/srv/u", "read", "write"},
 		PermissionRules{Mode: "full-access", Deny: []string{"bash(rm *)", "write(secret/**)", "read(secret/**)"}, Ask: []string{"bash(git push *)"}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -247,7 +247,7 @@ func FuzzShell(f *testing.F) {
 	for _, s := range []string{"ls", "a && b", "echo $(x)", "x <<E\ny\nE", "case a in b) c;; esac", "[[ a =~ b ]]", "((1+1))", "a\\\nb", "coproc x", "select x in y; do z; done"} {
 		f.Add(s)
 	}
-	allow, _ := CompileEngine(PermissionRules{Allow: []string{"bash(ls *)"}})
+	allow, _ := CompileEngine(Host{}, PermissionRules{Allow: []string{"bash(ls *)"}})
 	f.Fuzz(func(t *testing.T, text string) {
 		c := readShell(text)
 		if got := allow.Decide(bash(text)); got.Effect == Allow {

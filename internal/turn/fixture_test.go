@@ -92,7 +92,7 @@ func (w *workshop) admit(edits ...func(*AdmitInput)) *Admitted {
 
 func engine(t testing.TB, rules policy.PermissionRules) *policy.Engine {
 	t.Helper()
-	e, problems := policy.CompileEngine(rules)
+	e, problems := policy.CompileEngine(policy.Host{}, rules)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

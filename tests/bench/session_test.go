@@ -183,7 +183,7 @@ func databaseSize(w *world) (bytes int64) {
 // everything is a policy that allows all.
 func everything(b *testing.B) *policy.Current {
 	b.Helper()
-	engine, problems := policy.CompileEngine(policy.PermissionRules{Mode: "full-access"})
+	engine, problems := policy.CompileEngine(policy.Host{}, policy.PermissionRules{Mode: "full-access"})
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}

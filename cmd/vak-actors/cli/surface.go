@@ -15,6 +15,7 @@ import (
 	registryv1 "github.com/vak-actors/vak-actors/messages/vak/registry/v1"
 
 	"github.com/vak-actors/vak-actors/internal/api"
+	"github.com/vak-actors/vak-actors/internal/rootfs"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -113,12 +114,7 @@ func readLock(file string) (string, error) {
 	missing := func(err error) error {
 		return vakerr.New(vakerr.FileNotFound, "the lock file %s cannot be read", file).WithRemedy("write it first: vak-actors surface lock").WithCause(err)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", missing(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxLock))
+	text, err := rootfs.ReadFile(file, maxLock)
 	if err != nil {
 		return "", missing(err)
 	}
