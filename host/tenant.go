@@ -170,6 +170,7 @@ func (t *tenant) announce(msg any) {
 		t.changes.signal()
 	case *protocol.PolicyChanged:
 		t.tell(m)
+		t.changes.signal() // what clients may see has changed, and no epoch says so
 	case *protocol.Revoked:
 		_ = t.pool.Ref().Tell(m)
 		t.tell(m)

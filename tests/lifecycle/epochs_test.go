@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
 	commonv1 "github.com/vak-actors/vak-actors/messages/vak/common/v1"
 
 	"github.com/vak-actors/vak-actors/host"
@@ -244,5 +246,49 @@ func TestPolicyNarrowsAnOpenTurn(t *testing.T) {
 	u.want(u.call("write", object{"path": "b.txt", "content": "z"}))
 	if epoch := w.epoch(); uint64(epoch) != u.GetEpoch() {
 		t.Errorf("policy moved the epoch from %d to %d", u.GetEpoch(), epoch)
+	}
+}
+
+// A tool that a rule or a channel switches off is offered no longer to a session that lives, and one that is switched on is
+// offered; clients are told both times, though no epoch moves.
+func TestSwitchedToolsAreListedAnew(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.open()
+	heard := make(chan struct{}, 16)
+	cancel, err := w.door.Subscribe("default", func() { heard <- struct{}{} })
+	w.must(err)
+	defer cancel()
+	offered := func() bool {
+		return strings.Contains(string(ask[*sessionv1.ListToolsResult](w, &sessionv1.ListTools{SessionId: a.id}).GetToolsJson()), `"name":"write"`)
+	}
+	for _, step := range []struct {
+		rules string
+		want  bool
+	}{
+		{"", true},
+		{"[permissions]\ndeny = [\"write\"]\n", false},
+		{"", true},
+		{"[channels.api]\ntools = { deny = [\"write\"] }\n", false},
+		{"", true},
+	} {
+		if step.rules == "" {
+			w.write("vak.toml", settings)
+		} else if strings.HasPrefix(step.rules, "[permissions]") {
+			w.write("vak.toml", strings.Replace(settings, "[permissions]\n", step.rules, 1))
+		} else {
+			w.write("vak.toml", settings+step.rules)
+		}
+		before := offered()
+		w.reload()
+		if got := offered(); got != step.want {
+			t.Errorf("%q: write is offered: %t", step.rules, got)
+		}
+		if before != step.want {
+			select {
+			case <-heard:
+			case <-t.Context().Done():
+				t.Fatalf("%q: nobody was told", step.rules)
+			}
+		}
 	}
 }

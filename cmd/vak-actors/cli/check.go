@@ -39,7 +39,7 @@ func (a *app) check() *cobra.Command {
 		Use:   "check",
 		Short: "Read a workspace offline: what it declares and what is wrong with it",
 		Long: `Reads the files of a workspace and lists the capabilities they declare and every problem with path, line, code and
-hint. Nothing is started and no daemon is asked. Exit code 0: clean; 1: errors (with --strict: also warnings); 2: the
+hint. Nothing is started and no daemon is asked; the user's own folder and plugins are not read (report shows them). Exit code 0: clean; 1: errors (with --strict: also warnings); 2: the
 workspace could not be read.`,
 		Example: `  vak-actors check --workspace examples/workspace
   vak-actors check --strict --json`,

@@ -111,6 +111,9 @@ func judge(report capability.Report, ids []string, pins map[string]string) ([]pr
 		id, err := capability.ParseID(text)
 		row, found := find(report, id)
 		switch {
+		case !found && id.Kind == capability.KindMCP && strings.Contains(id.Name, "/"):
+			server, _, _ := strings.Cut(id.Name, "/")
+			add(preflightRow{ID: text, Answer: "unknown", Reason: "it is a tool of a server, which has no standing of its own", Remedy: "ask for the server: mcp:" + server}, preflightUnknown)
 		case err != nil || !found:
 			add(preflightRow{ID: text, Answer: "unknown", Reason: "nothing of that id is declared", Remedy: "see what is: vak-actors report"}, preflightUnknown)
 		case !row.Usable:
