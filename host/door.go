@@ -67,6 +67,9 @@ func unknownCommand(command proto.Message) error {
 	return vakerr.New(vakerr.InvalidRequest, "nobody handles %T", command)
 }
 
+// Attend implements protocol.Door.
+func (d door) Attend(client protocol.Client) (string, func()) { return d.host.clients.Attend(client) }
+
 // Subscribe implements protocol.Door.
 func (d door) Subscribe(tenant string, changed func()) (func(), error) {
 	t, err := d.host.tenant(tenant)

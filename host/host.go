@@ -62,6 +62,7 @@ type Host struct {
 	commit   *store.Committer
 	system   *actorkit.System
 	tenants  map[string]*tenant
+	clients  protocol.Clients // of the calls that run
 	stopOnce sync.Once
 	stopped  error
 }

@@ -64,7 +64,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 		return nil, err
 	}
 	ops, err := op.NewTable(builtin.Ops(builtin.Config{
-		Workspace: workspace, Servers: mcpserver.Caller{Pool: &t.pool}, History: history{h.store},
+		Workspace: workspace, Servers: mcpserver.Caller{Pool: &t.pool, Clients: &h.clients}, History: history{h.store},
 	})...)
 	if err != nil {
 		return nil, fmt.Errorf("the built-in tools are not consistent: %w", err)

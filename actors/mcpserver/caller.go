@@ -14,7 +14,10 @@ import (
 )
 
 // Caller is how a call uses the pool. Its methods block; they run on the call's goroutine.
-type Caller struct{ Pool *protocol.Address }
+type Caller struct {
+	Pool    *protocol.Address
+	Clients *protocol.Clients
+}
 
 var _ builtin.Servers = Caller{}
 
@@ -40,6 +43,15 @@ func (r Caller) List(ctx context.Context, c op.Call, name string) ([]capability.
 
 // Call implements builtin.Servers. The gate is passed once more when the server is ready, right before the request.
 func (r Caller) Call(ctx context.Context, c op.Call, name, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	return r.send(ctx, c, name, protocol.ServerRequest{Method: toolsCall, Tool: tool, Params: arguments})
+}
+
+// Request implements builtin.Servers.
+func (r Caller) Request(ctx context.Context, c op.Call, name, method string, params json.RawMessage) (json.RawMessage, error) {
+	return r.send(ctx, c, name, protocol.ServerRequest{Method: method, Params: params})
+}
+
+func (r Caller) send(ctx context.Context, c op.Call, name string, request protocol.ServerRequest) (json.RawMessage, error) {
 	server, err := configOf(c, name)
 	if err != nil {
 		return nil, err
@@ -53,7 +65,8 @@ func (r Caller) Call(ctx context.Context, c op.Call, name, tool string, argument
 	if err := c.Commit(); err != nil {
 		return nil, err
 	}
-	result, err := lease.Connection.CallTool(ctx, tool, arguments)
+	request.Session, request.Client, request.Extra = c.Session, r.Clients.Find(c.Client), c.Extra
+	result, err := lease.Connection.Send(ctx, request)
 	answered = err == nil || vakerr.CodeOf(err) == vakerr.ServerRejected
 	return result, err
 }

@@ -52,12 +52,22 @@ func (c *connection) lastWords() (stderr string, junk []string) {
 	return now.StderrTail, now.Junk.Last
 }
 
-// CallTool implements protocol.Connection. A secret that the server was given is taken out of its result: a model would
+// Send implements protocol.Connection. A secret that the server was given is taken out of its result: a model would
 // repeat it, and a ledger keeps it.
-func (c *connection) CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
-	result, err := c.Conn.CallTool(ctx, tool, arguments, mcpio.CallOptions{})
+func (c *connection) Send(ctx context.Context, r protocol.ServerRequest) (json.RawMessage, error) {
+	options := mcpio.CallOptions{Owner: r.Session, Extra: r.Extra}
+	if r.Client != nil {
+		options.Client = asked{r.Client}
+	}
+	var result json.RawMessage
+	var err error
+	if r.Method == toolsCall {
+		result, err = c.CallTool(ctx, r.Tool, r.Params, options)
+	} else {
+		result, err = c.Request(ctx, r.Method, r.Params, options)
+	}
 	if err != nil {
-		return nil, err
+		return nil, asAnswered(err)
 	}
 	clean := json.RawMessage(c.secrets.String(string(result)))
 	if string(clean) != string(result) && !json.Valid(clean) {
@@ -65,6 +75,28 @@ func (c *connection) CallTool(ctx context.Context, tool string, arguments json.R
 			WithRemedy("report it to the author of the server")
 	}
 	return clean, nil
+}
+
+const toolsCall = "tools/call"
+
+// asked is the client of a call as mcpio knows it.
+type asked struct{ protocol.Client }
+
+// Ask implements mcpio.Client.
+func (a asked) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	result, err := a.Client.Ask(ctx, method, params)
+	if refused := (*protocol.RPCError)(nil); errors.As(err, &refused) {
+		return nil, &mcpio.RPCError{Code: refused.Code, Message: refused.Message, Data: refused.Data}
+	}
+	return result, err
+}
+
+// asAnswered keeps the error that a server answered with in the chain, as whoever is not in this package knows it.
+func asAnswered(err error) error {
+	if e := (*mcpio.RPCError)(nil); errors.As(err, &e) {
+		return vakerr.From(err).WithCause(&protocol.RPCError{Code: e.Code, Message: e.Message, Data: e.Data})
+	}
+	return err
 }
 
 // connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
@@ -125,11 +157,21 @@ func observed(c mcpio.Catalog) seen {
 	return seen{tools, lacks(c, maxLacks)}
 }
 
+// clientFeatures are what a server is told that clients may be able to do. What it then asks goes to the client of the call
+// in flight. Roots are those of one client, so they are declared only where a connection belongs to one session: a server
+// that heard of them in between would take them for everybody's.
+func clientFeatures(s *capability.Server) json.RawMessage {
+	if s.Isolation == capability.IsolationSession {
+		return json.RawMessage(`{"elicitation":{"form":{},"url":{}},"roots":{},"sampling":{}}`)
+	}
+	return json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
+}
+
 // spec says how a server is reached.
 func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mcpio.Spec, err error) {
 	spec = mcpio.Spec{
 		Name: name, ClientName: "vak-actors", ClientVersion: k.Version, GroupDir: k.GroupDir,
-		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
+		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, Capabilities: clientFeatures(s),
 	}
 	switch s.Transport {
 	case capability.TransportHTTP:

@@ -268,7 +268,7 @@ func TestLeases(t *testing.T) {
 	if p.Connection == q.Connection || b.started() != 3 {
 		t.Errorf("two sessions share what is not to be shared: %d starts", b.started())
 	}
-	if result, err := x.Connection.CallTool(t.Context(), "echo", []byte(`{"text":"hi"}`)); err != nil || !strings.Contains(string(result), "hi") {
+	if result, err := x.Connection.Send(t.Context(), protocol.ServerRequest{Method: toolsCall, Tool: "echo", Params: []byte(`{"text":"hi"}`)}); err != nil || !strings.Contains(string(result), "hi") {
 		t.Errorf("%s, %v", result, err)
 	}
 	if n := b.state("shared").GetInFlight(); n != 2 {

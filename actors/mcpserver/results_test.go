@@ -19,7 +19,7 @@ func (b *bench) call(name string, s *capability.Server, tool, arguments string) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	result, err := lease.Connection.CallTool(b.Context(), tool, []byte(arguments))
+	result, err := lease.Connection.Send(b.Context(), protocol.ServerRequest{Method: toolsCall, Tool: tool, Params: []byte(arguments)})
 	lease.Release(err == nil)
 	return result, err
 }

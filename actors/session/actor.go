@@ -59,6 +59,8 @@ type inFlight struct {
 	ref   actorkit.Ref
 	reply actorkit.Replier
 	bound *boundTurn // that it belongs to, which may have ended
+
+	request bool // of MCP, other than a call of a tool
 }
 
 // Receive implements actorkit.Actor.

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
@@ -10,17 +12,24 @@ import (
 	"github.com/vak-actors/vak-actors/internal/actorkit"
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/ledger"
+	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 	"github.com/vak-actors/vak-actors/internal/wire"
 )
 
-const maxArguments = 4 << 20 // bytes
+const (
+	maxArguments = 4 << 20 // bytes
+	maxExtra     = 1 << 20 // bytes
+)
 
 func (s *session) dispatch(c *actorkit.Context, m *sessionv1.Dispatch, by command) {
 	switch {
 	case len(m.GetArgumentsJson()) > maxArguments:
 		by.reply.Reply(vakerr.New(vakerr.TooLarge, "the arguments have %d bytes, at most %d are taken", len(m.GetArgumentsJson()), maxArguments))
+		return
+	case len(m.GetExtraJson()) > maxExtra:
+		by.reply.Reply(vakerr.New(vakerr.TooLarge, "what the call carries besides has %d bytes, at most %d are taken", len(m.GetExtraJson()), maxExtra))
 		return
 	case s.life.InFlight() >= maxCalls:
 		by.reply.Reply(vakerr.New(vakerr.TooMany, "%d calls of session %s are in flight", maxCalls, s.id).
@@ -115,6 +124,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 		Tenant: s.Tenant, Session: string(s.id), Turn: s.bound.id, ID: id, Channels: s.channels(),
 		Attended: s.caller.Attended,
 		Name:     m.GetName(), Arguments: m.GetArgumentsJson(), WritePaths: s.writePaths,
+		Method: m.GetMethod(), Client: m.GetClient(), Extra: m.GetExtraJson(),
 		Admission: s.bound.admission, Discovery: s.bound.discovery, Shard: hash(string(s.id)),
 		Allowances: s.memory.allowances, Flight: &dispatch.Flight{},
 	}
@@ -129,7 +139,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 	if s.calls == nil {
 		s.calls = make(map[string]*inFlight)
 	}
-	s.calls[id] = &inFlight{ref, by.reply, s.bound}
+	s.calls[id] = &inFlight{ref, by.reply, s.bound, m.GetMethod() != ""}
 }
 
 // channels are those by whose policy a call is judged when it is made.
@@ -158,6 +168,7 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	result := &sessionv1.DispatchResult{
 		CallId: m.id, Epoch: uint64(call.bound.admission.Epoch), ResultJson: m.outcome.Result.Content, Failed: m.outcome.Result.IsError,
 		Refusal: wire.Refusal(asError(m.outcome.Refusal)), Repaired: m.outcome.Repaired,
+		ErrorJson: call.serverError(m.outcome.Refusal),
 	}
 	if m.outcome.Refusal == nil && call.bound.offer.Surface.Misread(m.outcome.Tool) {
 		call.bound.misread = append(call.bound.misread, m.outcome.Tool)
@@ -172,6 +183,20 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	bodies = append(bodies, loaded...)
 	s.answer(c, call.reply, result, s.finish(bodies)...)
 	c.Stop(call.ref)
+}
+
+// serverError is the error that a server answered a request of MCP with, as it gave it; nil where it did not, or where the
+// call was one of a tool, whose caller is told in the runtime's words.
+func (f *inFlight) serverError(refusal *vakerr.Error) []byte {
+	answered := (*protocol.RPCError)(nil)
+	if !f.request || refusal == nil || !errors.As(refusal, &answered) {
+		return nil
+	}
+	text, err := json.Marshal(answered)
+	if err != nil {
+		return nil // its data is no JSON
+	}
+	return text
 }
 
 func asError(e *vakerr.Error) error {

@@ -132,6 +132,11 @@ func (s *fakeServers) Call(_ context.Context, _ op.Call, server, tool string, ar
 	return json.RawMessage(s.answer), s.err
 }
 
+func (s *fakeServers) Request(_ context.Context, _ op.Call, server, method string, params json.RawMessage) (json.RawMessage, error) {
+	s.calls = append(s.calls, server+" "+method+" "+string(params))
+	return json.RawMessage(s.answer), s.err
+}
+
 func serverOf(name string, serves capability.Domains, tools ...capability.ObservedTool) capability.Declaration {
 	s := &capability.Server{Transport: capability.TransportStdio, Command: "x"}
 	if tools != nil {

@@ -32,10 +32,11 @@ func mcpOp(b *broker) op.Op {
 		"Calls a tool of an MCP server, or lists what there is.",
 		"action list without server names the servers and starts none; with server it lists that server's tools with their schemas, "+
 			"with tool, a name or a glob, only those. "+
-			"action call needs server, tool and arguments.",
+			"action call needs server, tool and arguments. "+
+			"action request needs the same, with tool one of resources/read, prompts/get or completion/complete and arguments its params.",
 		// No enum for action: an unknown one has an error of its own.
 		`{"type":"object","additionalProperties":false,"required":["action"],"properties":{
-			"action":{"type":"string","description":"list or call"},
+			"action":{"type":"string","description":"list, call or request"},
 			"server":{"type":"string"},
 			"tool":{"type":"string"},
 			"arguments":{"type":"object","description":"What the tool's input schema asks for."}}}`,
@@ -64,8 +65,10 @@ func (b *broker) run(ctx context.Context, c op.Call) (op.Result, error) {
 		return b.list(ctx, c, args.Server, args.Tool)
 	case "call":
 		return b.call(ctx, c, args)
+	case "request":
+		return b.request(ctx, c, args)
 	}
-	return op.Result{}, vakerr.New(vakerr.UnknownAction, "mcp has no such action").WithRemedy("use list or call")
+	return op.Result{}, vakerr.New(vakerr.UnknownAction, "mcp has no such action").WithRemedy("use list, call or request")
 }
 
 // namesOf lists the servers by name and starts nothing.
@@ -130,6 +133,25 @@ func (b *broker) call(ctx context.Context, c op.Call, args brokerCall) (op.Resul
 	result, err := op.Passed(answer)
 	if err != nil {
 		return op.Result{}, err
+	}
+	result.Retrieved = retrieved(server.Serves)
+	return result, nil
+}
+
+// request passes on what is no call of a tool. The answer is of another form than the result of a tool, so a model gets it
+// as text.
+func (b *broker) request(ctx context.Context, c op.Call, args brokerCall) (op.Result, error) {
+	server, err := admitted(c.Bound, args.Server)
+	if err != nil {
+		return op.Result{}, err
+	}
+	answer, err := b.servers.Request(ctx, c, args.Server, args.Tool, args.Arguments)
+	if err != nil {
+		return op.Result{}, err
+	}
+	result := op.Text(string(answer))
+	if c.Raw {
+		result = op.Result{Content: answer}
 	}
 	result.Retrieved = retrieved(server.Serves)
 	return result, nil

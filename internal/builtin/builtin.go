@@ -31,13 +31,15 @@ type Config struct {
 	Schemas   *schema.Cache // of the servers' input schemas; nil makes one
 }
 
-// Servers is the pool of MCP servers. It is called from the goroutine of a call and may block until ctx ends: both methods
+// Servers is the pool of MCP servers. It is called from the goroutine of a call and may block until ctx ends: its methods
 // are demand, and may start a server. Catalogs and errors come without the server's secrets.
 type Servers interface {
 	// List returns a server's catalog, sorted by name, without the tools that its own lists disable.
 	List(ctx context.Context, c op.Call, server string) ([]capability.ObservedTool, error)
 	// Call returns the server's CallToolResult as it came.
 	Call(ctx context.Context, c op.Call, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
+	// Request sends one of turn.Requests and returns the server's result as it came.
+	Request(ctx context.Context, c op.Call, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
 // History searches the records of a tenant's sessions. It is called from the goroutine of a call and may block.

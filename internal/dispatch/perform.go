@@ -104,6 +104,7 @@ func (r *run) attempt(ctx context.Context, o *op.Op) (op.Result, error) {
 	return o.Run(ctx, op.Call{
 		Tenant: r.call.Tenant, Session: r.call.Session, Turn: r.call.Turn, ID: r.call.ID,
 		Arguments: r.target.Arguments, WritePaths: r.call.WritePaths,
+		Client: r.call.Client, Extra: r.call.Extra, Raw: r.call.Method != "",
 		Bound:  r.call.Admission.Bound(r.call.Discovery),
 		Permit: r.permitObserved, Approved: r.approved, PermitPath: r.permitPath, MaySee: r.maySee,
 		Commit: r.commit,
@@ -169,9 +170,11 @@ func (r *run) finish(ctx context.Context, result op.Result, took time.Duration) 
 	if err := r.checkOutput(result); err != nil {
 		return op.Result{}, err
 	}
-	result, err := r.Spill.Shorten(result)
-	if err != nil {
-		return op.Result{}, err
+	if r.call.Method == "" { // who asks for a resource by its address wants all of it
+		var err error
+		if result, err = r.Spill.Shorten(result); err != nil {
+			return op.Result{}, err
+		}
 	}
 	event := hook.PostToolUse
 	if result.IsError {

@@ -54,6 +54,9 @@ type Call struct {
 	Attended                  bool            // somebody can answer an approval
 	Name                      string          // as the caller wrote it
 	Arguments                 json.RawMessage // as the caller wrote them
+	Method                    string          // set: a request of MCP to the server Name, other than tools/call
+	Client                    string          // who answers what a server asks meanwhile; empty: nobody
+	Extra                     json.RawMessage // what a server's request carries besides; empty: nothing
 	WritePaths                []string        // nil: not restricted
 	Admission                 *Admission      // what the turn is bound to
 	Discovery                 *Discovery      // of the session
@@ -76,6 +79,9 @@ type Outcome struct {
 
 // Resolve is the first stage. It is pure and takes microseconds, so that whoever starts the call knows what it is about.
 func (c Call) Resolve() (turn.Target, error) {
+	if c.Method != "" {
+		return turn.ResolveRequest(c.Admission.Admitted, c.Name, c.Method, c.Arguments, c.removed)
+	}
 	return turn.Resolve(c.Admission.Admitted, c.Name, c.Arguments, c.removed)
 }
 

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
+
+	"github.com/vak-actors/vak-actors/internal/protocol"
 )
 
 // instant is a door that costs nothing, so that what is measured is the front.
@@ -24,6 +26,8 @@ var (
 	instantResult proto.Message = &sessionv1.DispatchResult{ResultJson: []byte(`{"content":[{"type":"text","text":"hi"}]}`)}
 	instantOpen   proto.Message = &sessionv1.OpenSessionResult{}
 )
+
+func (instant) Attend(protocol.Client) (string, func()) { return "", func() {} }
 
 func (instant) Subscribe(string, func()) (func(), error) { return func() {}, nil }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/internal/op"
@@ -33,6 +31,8 @@ type call struct {
 	name      string
 	arguments json.RawMessage
 	token     json.RawMessage // of the progress its client asked for; empty: none
+	extra     json.RawMessage // what its server gets besides; empty: nothing
+	client    string          // who the runtime asks what the server wants to know; empty: nobody
 }
 
 // readCall reads the params of a tools/call.
@@ -40,34 +40,25 @@ func readCall(m message) (call, *rpcError) {
 	var p struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Meta      struct {
-			Token json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
 	}
 	if len(m.Params) == 0 || json.Unmarshal(m.Params, &p) != nil {
 		return call{}, invalidParams("tools/call needs the name of a tool and an object of arguments")
 	}
-	c := call{m.ID, p.Name, p.Arguments, p.Meta.Token}
-	switch {
-	case p.Name == "" || len(p.Name) > maxToolName:
+	c := call{id: m.ID, name: p.Name, arguments: p.Arguments}
+	if p.Name == "" || len(p.Name) > maxToolName {
 		return c, invalidParams("tools/call needs the name of a tool, at most %d bytes", maxToolName)
-	case len(c.token) > 0 && !validID(c.token):
-		c.token = nil
 	}
-	return c, nil
-}
-
-// wantsProgress reports whether m asks to hear of its progress.
-func wantsProgress(m message) bool {
-	if m.Method != string(mcp.MethodToolsCall) || !bytes.Contains(m.Params, []byte(`"progressToken"`)) {
-		return false
+	if !bytes.Contains(m.Params, []byte(`"_meta"`)) && !bytes.Contains(m.Params, []byte(`"requestState"`)) {
+		return c, nil
 	}
-	c, err := readCall(m)
-	return err == nil && len(c.token) > 0
+	var bad *rpcError
+	c.extra, bad = extraOf(m.Params)
+	c.token = progressToken(m.Params)
+	return c, bad
 }
 
 // prepareCall enters a call among those in flight.
-func (s *session) prepareCall(m message, progress func([]byte)) ([]byte, func() []byte) {
+func (s *session) prepareCall(m message, stream func([]byte)) ([]byte, func() []byte) {
 	c, bad := readCall(m)
 	if bad != nil {
 		return bad.frame(m.ID), nil
@@ -79,7 +70,10 @@ func (s *session) prepareCall(m message, progress func([]byte)) ([]byte, func() 
 	}
 	return nil, func() []byte {
 		defer s.leaveCall(c.id, cancel)
-		stop := heartbeat(c.token, progress)
+		client, name, leave := s.attend(c.token, stream)
+		defer leave()
+		c.client = name
+		stop := client.heartbeat()
 		defer stop()
 		answer := s.callTool(ctx, c)
 		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value: another cancellation is answered
@@ -142,6 +136,7 @@ func (s *session) callTool(ctx context.Context, c call) []byte {
 func (s *session) dispatch(ctx context.Context, c call) (json.RawMessage, error) {
 	command := &sessionv1.Dispatch{
 		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.address(c.name), ArgumentsJson: c.arguments,
+		ExtraJson: c.extra, Client: c.client,
 	}
 	var result json.RawMessage
 	err := s.within(ctx, func() error {
@@ -171,10 +166,11 @@ func refusalFrame(id json.RawMessage, err *vakerr.Error) []byte {
 	return resultFrame(id, op.Failure(err).Content)
 }
 
-// heartbeat says, at each beat, that the call of token still runs. When the returned function has returned, nothing more
-// is said: clients take progress of an answered call for a breach of the protocol.
-func heartbeat(token json.RawMessage, progress func([]byte)) (stop func()) {
-	if len(token) == 0 || progress == nil {
+// heartbeat says, at each beat, that the call still runs, to a client that asked for progress and hears none from the
+// server. When the returned function has returned, nothing more is said: clients take progress of an answered call for a
+// breach of the protocol.
+func (c *caller) heartbeat() (stop func()) {
+	if c == nil || len(c.token) == 0 {
 		return func() {}
 	}
 	quit, done := make(chan struct{}), make(chan struct{}) // closed by stop, and by the goroutine
@@ -182,19 +178,23 @@ func heartbeat(token json.RawMessage, progress func([]byte)) (stop func()) {
 		defer close(done)
 		tick := time.NewTicker(beat)
 		defer tick.Stop()
-		for seconds := beat; ; seconds += beat {
+		for beats := 1; ; beats++ {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
-				progress(progressFrame(token, seconds))
+				if c.heard.Load() {
+					return
+				}
+				c.send(progressFrame(c.token, beats))
 			}
 		}
 	}()
 	return func() { close(quit); <-done }
 }
 
-func progressFrame(token json.RawMessage, running time.Duration) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":"still running"}}`,
-		token, int(running.Seconds()))
+// progressFrame says that a call still runs. Its number is small, as progress has to grow and the server may tell its own yet.
+func progressFrame(token json.RawMessage, beats int) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%g,"message":"still running"}}`,
+		token, float64(beats)/1e6)
 }

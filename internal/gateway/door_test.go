@@ -40,6 +40,8 @@ type world struct {
 	listeners map[int]func()
 	next      int
 
+	protocol.Clients
+
 	publishing sync.Mutex // held while subscribers are called, and while one leaves
 }
 
@@ -253,6 +255,12 @@ func (w *world) dispatch(ctx context.Context, c *sessionv1.Dispatch) (proto.Mess
 		result.Refusal = wire.Refusal(refused)
 	}
 	return result, nil
+}
+
+// lastClient is the client that the last dispatch named.
+func (w *world) lastClient() string {
+	all := commands[*sessionv1.Dispatch](w)
+	return all[len(all)-1].GetClient()
 }
 
 // commands are the commands of one type that were asked so far.

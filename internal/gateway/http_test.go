@@ -423,10 +423,10 @@ func TestEventStreamAnswer(t *testing.T) {
 	id := s.open("/mcp", nil)
 	withToken := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":0}}}`
 	for name, c := range map[string]struct{ body, accept, want string }{
-		"json by default":          {callText(1, "echo", "{}"), "", "application/json"},
-		"events where asked":       {pingText, "text/event-stream", "text/event-stream"},
-		"events for progress":      {withToken, "", "text/event-stream"},
-		"no events where not read": {withToken, "application/json", "application/json"},
+		"json by default":                         {callText(1, "echo", "{}"), "", "application/json"},
+		"events where asked":                      {pingText, "text/event-stream", "text/event-stream"},
+		"json for progress that there is none of": {withToken, "", "application/json"},
+		"no events where not read":                {withToken, "application/json", "application/json"},
 	} {
 		h := header{"Mcp-Session-Id": id}
 		if c.accept != "" {

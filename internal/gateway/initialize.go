@@ -13,8 +13,9 @@ const serverName = "vak-actors"
 // and servers are started by calls. It may be repeated.
 func (s *session) initialize(m message) []byte {
 	var p struct {
-		Version string `json:"protocolVersion"`
-		Client  struct {
+		Version      string          `json:"protocolVersion"`
+		Capabilities json.RawMessage `json:"capabilities"`
+		Client       struct {
 			Name    string `json:"name"`
 			Version string `json:"version"`
 		} `json:"clientInfo"`
@@ -23,6 +24,9 @@ func (s *session) initialize(m message) []byte {
 		return invalidParams("initialize needs protocolVersion, capabilities and clientInfo").frame(m.ID)
 	}
 	s.runtime.describe(p.Client.Name, p.Client.Version)
+	s.mu.Lock()
+	s.peer.capabilities = bounded(p.Capabilities)
+	s.mu.Unlock()
 
 	var result struct {
 		Version      string `json:"protocolVersion"`
@@ -43,4 +47,14 @@ func (s *session) initialize(m message) []byte {
 	result.Server.Name, result.Server.Title, result.Server.Version = serverName, serverName, s.version
 	result.Instructions = s.instructions()
 	return resultFrame(m.ID, encode(result))
+}
+
+// maxCapabilities bounds what is kept of what a client says it can do, in bytes.
+const maxCapabilities = 16 << 10
+
+func bounded(capabilities json.RawMessage) json.RawMessage {
+	if len(capabilities) > maxCapabilities || !isObject(capabilities) {
+		return nil
+	}
+	return capabilities
 }

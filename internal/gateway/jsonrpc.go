@@ -17,8 +17,10 @@ const maxID = 256
 // message is one JSON-RPC message of a client, its parts as they came.
 type message struct {
 	ID     json.RawMessage // a string or a number; empty: a notification
-	Method string          // empty: an answer, which nobody waits for, as this server sends no requests
+	Method string          // empty: an answer to a request that a server had sent to the client
 	Params json.RawMessage // an object, or empty
+	Result json.RawMessage // of an answer; empty: it is an error
+	Error  json.RawMessage // of an answer
 }
 
 // request reports whether m waits for an answer.
@@ -35,6 +37,8 @@ func decode(raw []byte) (message, *rpcError) {
 		ID      json.RawMessage `json:"id"`
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
 		if !json.Valid(raw) {
@@ -42,7 +46,7 @@ func decode(raw []byte) (message, *rpcError) {
 		}
 		return message{}, invalidRequest("the message is no JSON-RPC object")
 	}
-	m := message{ID: in.ID, Method: in.Method, Params: in.Params}
+	m := message{ID: in.ID, Method: in.Method, Params: in.Params, Result: in.Result, Error: in.Error}
 	if bytes.Equal(m.Params, []byte("null")) {
 		m.Params = nil
 	}

@@ -59,8 +59,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, at request) {
 	if m.Method == string(mcp.MethodInitialize) {
 		w.Header().Set(mcp.HeaderSessionID, c.key)
 	}
-	if m.request() && events && (!json || wantsProgress(m)) {
-		h.streamed(w, r, c, m)
+	if m.request() && events {
+		(&response{h: h, w: w, r: r, c: c}).serve(m, json) //nolint:contextcheck // the work belongs to the session
 		return
 	}
 	answer, work := c.accept(m, nil)

@@ -48,6 +48,9 @@ type session struct {
 	closed bool
 	calls  map[string]context.CancelCauseFunc // in flight, by id as it came
 	list   listing
+	peer   peer
+
+	questions questions // of servers, that the client has not answered
 }
 
 // attach opens a connection to an endpoint. ctx carries values only; the connection ends by close. runtimeID names the
@@ -105,9 +108,9 @@ func (s *session) detach(f func()) {
 
 // accept takes a message in. Messages of a connection are accepted in the order in which they came, as a cancellation
 // concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty for what
-// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. progress sends a frame about
-// the request on the request's own stream and may block; nil: there is no such stream.
-func (s *session) accept(m message, progress func(frame []byte)) (answer []byte, work func() []byte) {
+// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream sends a frame that
+// belongs to the request on the request's own stream and may block; nil: there is no such stream.
+func (s *session) accept(m message, stream func(frame []byte)) (answer []byte, work func() []byte) {
 	if !m.request() {
 		s.notified(m)
 		return nil, nil
@@ -115,7 +118,7 @@ func (s *session) accept(m message, progress func(frame []byte)) (answer []byte,
 	if !s.begin() {
 		return failure(errClosing).frame(m.ID), nil
 	}
-	answer, rest := s.answer(m, progress)
+	answer, rest := s.answer(m, stream)
 	if rest == nil {
 		s.work.Done()
 		return answer, nil
@@ -128,18 +131,23 @@ func (s *session) accept(m message, progress func(frame []byte)) (answer []byte,
 
 var errClosing = vakerr.New(vakerr.ShuttingDown, "the connection is being closed").WithRemedy("connect again")
 
-func (s *session) answer(m message, progress func([]byte)) ([]byte, func() []byte) {
+func (s *session) answer(m message, stream func([]byte)) ([]byte, func() []byte) {
 	switch mcp.MCPMethod(m.Method) {
 	case mcp.MethodInitialize:
 		return s.initialize(m), nil
 	case mcp.MethodPing:
 		return resultFrame(m.ID, []byte(`{}`)), nil
 	case mcp.MethodSetLogLevel:
-		return setLevel(m), nil
+		return s.setLevel(m), nil
 	case mcp.MethodToolsList:
 		return nil, func() []byte { return s.listTools(m) }
 	case mcp.MethodToolsCall:
-		return s.prepareCall(m, progress)
+		return s.prepareCall(m, stream)
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
+		if s.Server != "" {
+			return s.prepareRequest(m, s.Server, m.Params, stream)
+		}
+		fallthrough
 	default:
 		return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
 	}
@@ -148,6 +156,10 @@ func (s *session) answer(m message, progress func([]byte)) ([]byte, func() []byt
 // notified hears what is not answered. notifications/initialized asks for nothing; unknown notifications are ignored, as
 // JSON-RPC has it.
 func (s *session) notified(m message) {
+	if m.Method == "" {
+		s.questions.answered(m)
+		return
+	}
 	if m.Method != string(mcp.MethodNotificationCancelled) {
 		return
 	}
@@ -167,19 +179,3 @@ func (s *session) notified(m message) {
 
 // errCancelled is the cause of a call's end that its own client asked for: nothing is answered then.
 var errCancelled = vakerr.New(vakerr.Canceled, "the client cancelled the call")
-
-// setLevel accepts every level there is. This server logs for its operators and sends clients no messages, whatever the
-// level; clients that set one without asking must not fail over it.
-func setLevel(m message) []byte {
-	var p struct {
-		Level mcp.LoggingLevel `json:"level"`
-	}
-	if json.Unmarshal(m.Params, &p) == nil {
-		switch p.Level {
-		case mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning,
-			mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency:
-			return resultFrame(m.ID, []byte(`{}`))
-		}
-	}
-	return invalidParams("there is no such level").frame(m.ID)
-}

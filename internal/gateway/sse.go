@@ -17,26 +17,6 @@ const (
 	writeTime = 30 * time.Second
 )
 
-// streamed answers a request with events: its progress, and its answer last. The work goes on when the client leaves; a
-// client that comes back resumes with Last-Event-ID.
-func (h *Handler) streamed(w http.ResponseWriter, r *http.Request, c *connection, m message) {
-	st := c.streams.add()
-	answer, work := c.accept(m, st.send)
-	if work == nil {
-		st.send(answer)
-		st.end()
-	} else {
-		c.detach(func() {
-			if answer := work(); answer != nil {
-				st.send(answer)
-			}
-			st.end()
-			c.streams.bound()
-		})
-	}
-	h.follow(w, r, c, st, 0)
-}
-
 // get opens the stream for what answers no request, or resumes any stream of the session.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request, at request) {
 	if !accepts(r.Header, contentEvents) {

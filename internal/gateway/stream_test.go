@@ -97,10 +97,9 @@ func TestSessionStaysWhileItsCallRuns(t *testing.T) {
 		go func() { defer close(left); post(ctx, id, contentEvents, callText(1, "wait", "{}")) }()
 		<-g.entered
 		leave()
-		<-left
 		time.Sleep(3 * time.Hour)
 		close(g.release)
-		synctest.Wait()
+		<-left
 		if len(g.ended) != 0 {
 			t.Error("the call was cancelled")
 		}

@@ -166,7 +166,7 @@ func TestListTools(t *testing.T) {
 	})
 	t.Run("pages", func(t *testing.T) {
 		paged := list(t, "-tools", "87", "-page", "50")
-		if len(paged.Tools) != 101 || paged.Truncated {
+		if len(paged.Tools) != 105 || paged.Truncated {
 			t.Fatalf("%d tools, truncated %t", len(paged.Tools), paged.Truncated)
 		}
 		if whole := list(t, "-tools", "87"); whole.Digest != paged.Digest {

@@ -55,8 +55,8 @@ type Conn struct {
 	lastUsed atomic.Int64 // unix nanoseconds of the last answer
 	suspect  atomic.Bool  // a request over HTTP failed below the protocol: ask before reuse
 
-	progressMu sync.RWMutex // guards progress; read-held while a callback runs, so that none runs after its call returned
-	progress   map[string]func(params json.RawMessage)
+	calls calls        // those in flight that are made for somebody
+	level atomic.Int32 // see raiseLevel
 
 	endMu sync.Mutex // guards err and closing
 	err   *vakerr.Error
@@ -117,7 +117,7 @@ func Connect(ctx context.Context, s Spec, h Handlers) (*Conn, Catalog, error) {
 func newConn(s Spec, h Handlers) *Conn {
 	c := &Conn{
 		spec: s, redact: specRedactor(s), on: h, started: time.Now(),
-		progress: map[string]func(json.RawMessage){}, done: make(chan struct{}), closed: make(chan struct{}),
+		calls: calls{byID: map[int64]*activeCall{}}, done: make(chan struct{}), closed: make(chan struct{}),
 	}
 	c.life, c.endLife = context.WithCancel(context.Background())
 	return c
@@ -193,7 +193,7 @@ func (c *Conn) Alive(ctx context.Context) error {
 	if c.hello.era == EraModern {
 		method = "server/discover"
 	}
-	_, err := c.Request(ctx, method, nil)
+	_, err := c.Request(ctx, method, nil, CallOptions{})
 	switch vakerr.CodeOf(err) {
 	case "", vakerr.ServerRejected: // a server that does not know the question is alive
 		return nil

@@ -31,10 +31,12 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string { return fmt.Sprintf("HTTP status %d", e.Status) }
 
-// JSON-RPC codes that mean "not this era".
+// JSON-RPC codes. The first two also mean "not this era".
 const (
 	codeMethodNotFound     = -32601
 	codeUnsupportedVersion = -32022
+	codeInvalidRequest     = -32600
+	codeInternal           = -32603
 )
 
 const (
@@ -102,7 +104,7 @@ func (c *Conn) tooLarge(method string) error {
 
 // contextError is the error of a request whose context ended first.
 func (c *Conn) contextError(ctx context.Context, method string) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, errTooLate) {
 		return vakerr.New(vakerr.DeadlineExceeded, "server %q did not answer %s in time", c.spec.Name, method).
 			WithRemedy("raise call_timeout of the server, or ask for less at a time").WithCause(ctx.Err())
 	}

@@ -25,7 +25,7 @@ const (
 // router takes the messages that are no responses. It must not block, and must not keep the slices it gets.
 type router interface {
 	notification(method, params []byte)
-	asked(method, id []byte)
+	asked(method, id, params []byte)
 }
 
 // shelf takes the result of a request, and reports whether anyone waits for it. It must not keep the slice it gets.
@@ -175,7 +175,7 @@ func (r *frameReader) accept(line []byte) []byte {
 	}
 	switch {
 	case e.method != nil && e.id != nil:
-		r.to.asked(e.method, e.id)
+		r.to.asked(e.method, e.id, e.params)
 		return nil
 	case e.method != nil:
 		r.to.notification(e.method, e.params)

@@ -20,7 +20,9 @@ func (s *sink) notification(method, params []byte) {
 	s.notifications = append(s.notifications, string(method)+string(params))
 }
 
-func (s *sink) asked(method, id []byte) { s.requests = append(s.requests, string(method)+string(id)) }
+func (s *sink) asked(method, id, _ []byte) {
+	s.requests = append(s.requests, string(method)+string(id))
+}
 
 // put implements shelf: it takes everything below 1000.
 func (s *sink) put(id int64, result []byte) bool {
@@ -202,5 +204,5 @@ func BenchmarkFrameReader(b *testing.B) {
 type nothing struct{}
 
 func (nothing) notification([]byte, []byte) {}
-func (nothing) asked([]byte, []byte)        {}
+func (nothing) asked(_, _, _ []byte)        {}
 func (nothing) put(int64, []byte) bool      { return true }

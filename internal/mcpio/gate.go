@@ -18,6 +18,7 @@ var errBodyTooLarge = errors.New("the body is too large")
 
 // exchange is what the gate saw of one request; it travels in the context, since mcp-go keeps the status to itself.
 type exchange struct {
+	call int64       // id of the request
 	sent atomic.Bool // the request was written completely
 	over atomic.Bool // the answer was too large; mcp-go does not pass on why reading a stream failed
 
@@ -47,7 +48,7 @@ type gate struct {
 	base    http.RoundTripper
 	headers map[string]string
 	max     int // bytes of a message
-	to      router
+	to      func(callID int64) router
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -71,12 +72,17 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet && req.Context().Value(exchangeKey{}) == nil {
 		return resp, nil // our own stream, which bounds and routes what it reads
 	}
+	ex, noted := req.Context().Value(exchangeKey{}).(*exchange)
+	callID := int64(0)
+	if noted {
+		callID = ex.call
+	}
 	if isEventStream(resp) {
-		resp.Body = newEventFilter(resp.Body, g.max, g.to)
+		resp.Body = newEventFilter(resp.Body, g.max, g.to(callID))
 	} else {
 		resp.Body = &boundedBody{body: resp.Body, left: g.max}
 	}
-	if ex, ok := req.Context().Value(exchangeKey{}).(*exchange); ok {
+	if noted {
 		resp.Body = &notedBody{ReadCloser: resp.Body, ex: ex}
 	}
 	return resp, nil

@@ -31,6 +31,7 @@ type hello struct {
 	name, version string
 	instructions  string
 	capabilities  json.RawMessage
+	logs          bool // it sends log messages
 }
 
 // greet agrees on an era with the server: legacy first, since a server that is asked for the other era first may start its
@@ -58,13 +59,13 @@ func (c *Conn) greetLegacy(ctx context.Context) error {
 	c.hello.era = EraLegacy
 	params, err := json.Marshal(map[string]any{
 		"protocolVersion": legacyVersion,
-		"capabilities":    struct{}{},
+		"capabilities":    c.spec.declared(),
 		"clientInfo":      c.clientInfo(),
 	})
 	if err != nil {
 		return err
 	}
-	raw, err := c.roundTrip(ctx, c.nextID.Add(1), "initialize", params)
+	raw, err := c.roundTrip(ctx, c.nextID.Add(1), "initialize", params, nil)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func nearestLegacy(answered string) string {
 func (c *Conn) greetModern(ctx context.Context) error {
 	c.hello.era = EraModern
 	c.link.adopt(modernVersion) // it must stand in the headers of the question already
-	raw, err := c.roundTrip(ctx, c.nextID.Add(1), "server/discover", nil)
+	raw, err := c.roundTrip(ctx, c.nextID.Add(1), "server/discover", nil, nil)
 	if err != nil {
 		var refused *RPCError
 		if errors.As(err, &refused) && refused.Code == codeUnsupportedVersion {
@@ -135,6 +136,11 @@ func (c *Conn) learn(version string, capabilities, info json.RawMessage, instruc
 	c.hello.name, c.hello.version = clip(c.words(who.Name), maxToolName), clip(c.words(who.Version), maxToolName)
 	c.hello.instructions = clip(c.redact.String(text), maxInstructions)
 	c.hello.capabilities = c.redact.JSON(capabilities)
+	var can struct {
+		Logging json.RawMessage `json:"logging"`
+	}
+	_ = json.Unmarshal(capabilities, &can) // one that says nothing can do nothing
+	c.hello.logs = isObject(can.Logging)
 }
 
 func (c *Conn) badGreeting(cause error) error {
@@ -161,7 +167,7 @@ func (c *Conn) clientInfo() map[string]string {
 }
 
 // modernParams adds the metadata that every request of the modern era carries.
-func (c *Conn) modernParams(params json.RawMessage) json.RawMessage {
+func (c *Conn) modernParams(params json.RawMessage, client Client) json.RawMessage {
 	fields, meta := map[string]json.RawMessage{}, map[string]any{}
 	if params != nil {
 		_ = json.Unmarshal(params, &fields) // it was checked to be an object
@@ -172,6 +178,14 @@ func (c *Conn) modernParams(params json.RawMessage) json.RawMessage {
 	}
 	meta[mcp.MetaKeyProtocolVersion] = modernVersion
 	meta[mcp.MetaKeyClientCapabilities] = struct{}{}
+	if client != nil {
+		if declared := client.Capabilities(); len(declared) > 0 {
+			meta[mcp.MetaKeyClientCapabilities] = declared
+		}
+		if level := client.LogLevel(); level != "" {
+			meta[mcp.MetaKeyLogLevel] = level
+		}
+	}
 	meta[mcp.MetaKeyClientInfo] = c.clientInfo()
 	fields["_meta"], _ = json.Marshal(meta) // maps of strings and values that came out of JSON
 	out, _ := json.Marshal(fields)

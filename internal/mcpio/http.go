@@ -49,7 +49,7 @@ func openHTTP(c *Conn) (*httpLink, error) {
 	l := &httpLink{c: c, base: newBase()}
 	l.version.Store("")
 	l.client = &http.Client{
-		Transport: &gate{base: l.base, headers: c.spec.Headers, max: c.spec.Limits.Frame, to: l}, CheckRedirect: sameHost,
+		Transport: &gate{base: l.base, headers: c.spec.Headers, max: c.spec.Limits.Frame, to: l.router}, CheckRedirect: sameHost,
 	}
 	l.tr, err = transport.NewStreamableHTTP(c.spec.URL,
 		transport.WithHTTPBasicClient(l.client), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
@@ -57,7 +57,7 @@ func openHTTP(c *Conn) (*httpLink, error) {
 		return nil, vakerr.New(vakerr.ConfigInvalid, "the URL of server %q cannot be used", c.spec.Name).
 			WithRemedy("correct its url").WithCause(err)
 	}
-	l.reply = newResponder(l.post)
+	l.reply = newResponder(c, l.post)
 	l.spawn(func() { l.reply.run(c.life) })
 	return l, nil
 }
@@ -97,7 +97,8 @@ func (l *httpLink) spawn(f func()) {
 }
 
 func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	ex := &exchange{}
+	id, _ := req.ID.Value().(int64) // all of ours are
+	ex := &exchange{call: id}
 	ctx = context.WithValue(ctx, exchangeKey{}, ex)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(info httptrace.WroteRequestInfo) { ex.sent.Store(info.Err == nil) },
@@ -265,12 +266,9 @@ func (l *httpLink) pid() int        { return 0 }
 func (l *httpLink) stderr() []byte  { return nil }
 func (l *httpLink) junk() JunkStats { return JunkStats{} }
 
-// notification implements router.
-func (l *httpLink) notification(method, params []byte) { l.c.notified(method, params) }
-
-// asked implements router.
-func (l *httpLink) asked(method, id []byte) { l.reply.post(method, id) }
-
 func isEventStream(resp *http.Response) bool {
 	return strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream")
 }
+
+// router takes what comes on the stream that answers a call; on a stream of no call for 0.
+func (l *httpLink) router(callID int64) router { return routed{l.c, l.reply, callID} }

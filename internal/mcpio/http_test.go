@@ -85,12 +85,10 @@ func TestHTTPListChanged(t *testing.T) {
 
 func TestHTTPProgress(t *testing.T) {
 	c := dial(t, httpServer(t, "-sse"), Handlers{})
-	var n atomic.Int32
-	_, err := c.CallTool(t.Context(), "slow", json.RawMessage(`{"steps":20}`), CallOptions{
-		OnProgress: func(json.RawMessage) { n.Add(1) },
-	})
-	if err != nil || n.Load() != 20 {
-		t.Fatalf("%d of 20 steps seen, %v", n.Load(), err)
+	client := &askedClient{}
+	_, err := c.CallTool(t.Context(), "slow", json.RawMessage(`{"steps":20}`), CallOptions{Owner: "s", Client: client})
+	if heard := client.heard(); err != nil || len(heard) != 20 {
+		t.Fatalf("%d of 20 steps seen, %v", len(heard), err)
 	}
 }
 
@@ -210,7 +208,7 @@ func TestHTTPLargeAnswer(t *testing.T) {
 }
 
 func TestHTTPRequestsOfTheServerAreAnswered(t *testing.T) {
-	for method, want := range map[string]string{"ping": "{}", "sampling/createMessage": "-32601"} {
+	for method, want := range map[string]string{"ping": "{}", "sampling/createMessage": "cannot be attributed"} {
 		c := dial(t, httpServer(t, "-ask-on-call", method, "-sse"), Handlers{})
 		mustCall(t, c, "echo", `{"text":"x"}`)
 		deadline := time.Now().Add(patience)
@@ -252,7 +250,7 @@ func TestHTTPHeadersAndSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Request(t.Context(), "ping", nil); err != nil {
+	if _, err := c.Request(t.Context(), "ping", nil, CallOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(t.Context()); err != nil {

@@ -53,7 +53,7 @@ func (c *Conn) listPage(ctx context.Context, cursor json.RawMessage) (toolPage, 
 	if cursor != nil {
 		params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
 	}
-	raw, err := c.Request(ctx, "tools/list", params)
+	raw, err := c.Request(ctx, "tools/list", params, CallOptions{})
 	if err != nil {
 		return toolPage{}, err
 	}

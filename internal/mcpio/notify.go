@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 )
 
-// notified dispatches a notification of the server. Both slices are the reader's: what is kept is copied.
-func (c *Conn) notified(method, params []byte) {
+// notified dispatches a notification of the server. callID names the call on whose stream it came; 0 where the transport
+// does not tell. Both slices are the reader's: what is kept is copied.
+func (c *Conn) notified(callID int64, method, params []byte) {
 	var name string
 	if json.Unmarshal(method, &name) != nil {
 		return
@@ -17,25 +18,12 @@ func (c *Conn) notified(method, params []byte) {
 			c.on.ToolsChanged()
 		}
 	case "notifications/progress":
-		c.progressed(params)
+		c.calls.progressed(params)
+	case "notifications/message":
+		c.calls.tell(callID, name, c.redact.JSON(params))
 	default:
 		if c.on.Notification != nil {
 			c.on.Notification(name, bytes.Clone(params))
 		}
-	}
-}
-
-// progressed hands progress to the call it belongs to. Progress of a call that is over, or of none of ours, is dropped.
-func (c *Conn) progressed(params []byte) {
-	var p struct {
-		Token json.RawMessage `json:"progressToken"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return
-	}
-	c.progressMu.RLock()
-	defer c.progressMu.RUnlock()
-	if f := c.progress[string(numericID(p.Token))]; f != nil {
-		f(bytes.Clone(params))
 	}
 }

@@ -62,6 +62,10 @@ type Spec struct {
 
 	ClientName, ClientVersion string
 
+	// Capabilities is what a legacy server is told that the clients behind the connection may be able to do: an object. A
+	// modern one is told with each request. Empty: nothing.
+	Capabilities json.RawMessage
+
 	StartTimeout time.Duration // for Dial, and for Dial and list together in Connect; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // for each request; 0 means DefaultCallTimeout
 	Limits       Limits
@@ -103,6 +107,13 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
+func (s Spec) declared() json.RawMessage {
+	if len(s.Capabilities) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return s.Capabilities
+}
+
 func orInt(v *int, fallback int) {
 	if *v <= 0 {
 		*v = fallback
@@ -121,6 +132,7 @@ func orDuration(v *time.Duration, fallback time.Duration) {
 type Handlers struct {
 	// ToolsChanged says that the catalog may have changed. Nothing is coalesced here.
 	ToolsChanged func()
-	// Notification gets every other notification but progress, which goes to CallOptions.OnProgress. The handler owns params.
+	// Notification gets every other notification but progress and log messages, which go to the client of the call that
+	// they belong to. The handler owns params.
 	Notification func(method string, params json.RawMessage)
 }

@@ -93,7 +93,7 @@ func (e *event) route(to router) bool {
 		return false
 	}
 	if env.id != nil {
-		to.asked(env.method, env.id)
+		to.asked(env.method, env.id, env.params)
 	} else {
 		to.notification(env.method, env.params)
 	}

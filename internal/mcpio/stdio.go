@@ -51,8 +51,8 @@ func openStdio(c *Conn) (*stdioLink, error) {
 		return nil, vakerr.From(err)
 	}
 	l := &stdioLink{c: c, proc: proc, in: in, got: newResults(), stop: make(chan struct{})}
-	l.reply = newResponder(func(frame []byte) { _, _ = l.in.Write(frame) })
-	l.out = newFrameReader(proc.Stdout(), s.Limits.Frame, &junkLog{budget: s.Limits.Junk, now: time.Now, redact: c.redact}, l, l.got)
+	l.reply = newResponder(c, func(frame []byte) { _, _ = l.in.Write(frame) })
+	l.out = newFrameReader(proc.Stdout(), s.Limits.Frame, &junkLog{budget: s.Limits.Junk, now: time.Now, redact: c.redact}, routed{c, l.reply, 0}, l.got)
 	l.tr = transport.NewIO(l.out, l.in, io.NopCloser(strings.NewReader("")))
 	if err := l.tr.Start(c.life); err != nil {
 		_ = l.close(c.life)
@@ -205,9 +205,3 @@ func (l *stdioLink) gone() bool      { return l.proc.HasExited() }
 func (l *stdioLink) pid() int        { return l.proc.PID() }
 func (l *stdioLink) stderr() []byte  { return l.proc.StderrTail() }
 func (l *stdioLink) junk() JunkStats { return l.out.junk.snapshot() }
-
-// notification implements router.
-func (l *stdioLink) notification(method, params []byte) { l.c.notified(method, params) }
-
-// asked implements router.
-func (l *stdioLink) asked(method, id []byte) { l.reply.post(method, id) }

@@ -117,22 +117,18 @@ func TestProgressBelongsToItsCall(t *testing.T) {
 	var wg sync.WaitGroup
 	for steps := range 8 {
 		wg.Go(func() {
-			var seen []float64 // written by the read loop, read after the call: the result follows the progress
+			client := &askedClient{}
 			_, err := c.CallTool(t.Context(), "slow", json.RawMessage(`{"steps":`+itoa(steps)+`}`), CallOptions{
-				Meta: json.RawMessage(`{"progressToken":0,"other":1}`),
-				OnProgress: func(params json.RawMessage) {
-					var p struct{ Progress float64 }
-					_ = json.Unmarshal(params, &p)
-					seen = append(seen, p.Progress)
-				},
+				Owner: itoa(steps), Client: client, Extra: json.RawMessage(`{"_meta":{"progressToken":0,"other":1}}`),
 			})
-			if err != nil || len(seen) != steps || steps > 0 && seen[steps-1] != float64(steps) {
-				t.Errorf("%d steps: saw %v, %v", steps, seen, err)
+			heard := client.heard()
+			if err != nil || len(heard) != steps || steps > 0 && !strings.Contains(heard[steps-1], `"progress":`+itoa(steps)) {
+				t.Errorf("%d steps: heard %v, %v", steps, heard, err)
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := c.CallTool(t.Context(), "slow", json.RawMessage(`{"steps":3}`), CallOptions{Meta: json.RawMessage(`{"progressToken":1}`)}); err != nil {
+	if _, err := c.CallTool(t.Context(), "slow", json.RawMessage(`{"steps":3}`), CallOptions{Extra: json.RawMessage(`{"_meta":{"progressToken":1}}`)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,7 +157,7 @@ func TestListChanged(t *testing.T) {
 }
 
 func TestRequestsOfTheServerAreAnswered(t *testing.T) {
-	for method, want := range map[string]string{"ping": "{}", "sampling/createMessage": "-32601"} {
+	for method, want := range map[string]string{"ping": "{}", "sampling/createMessage": "cannot be attributed"} {
 		c := dial(t, server(t, "-ask", method), Handlers{})
 		deadline := time.Now().Add(patience)
 		for got := ""; !strings.Contains(got, want); got = mustCall(t, c, "asked", "") {

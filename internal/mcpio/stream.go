@@ -47,6 +47,6 @@ func (s *stream) attempt(ctx context.Context) (again bool) {
 		if e.id != nil {
 			s.last = string(e.id)
 		}
-		e.route(s.l)
+		e.route(s.l.router(0))
 	}
 }

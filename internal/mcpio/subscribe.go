@@ -19,7 +19,7 @@ var subscription = json.RawMessage(
 // the connection ends or the server does not know the request.
 func (c *Conn) subscribe() {
 	c.listen(func(ctx context.Context) bool {
-		resp, err := c.link.send(ctx, c.frame(c.nextID.Add(1), "subscriptions/listen", subscription))
+		resp, err := c.link.send(ctx, c.frame(c.nextID.Add(1), "subscriptions/listen", subscription, nil))
 		return err != nil || resp.Error == nil
 	})
 }

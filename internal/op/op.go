@@ -27,6 +27,12 @@ type Call struct {
 	// restriction; empty: none. See CheckWritePath.
 	WritePaths []string
 
+	// Client names who answers what a server asks while the call runs; Extra is what its request carries besides.
+	Client string
+	Extra  json.RawMessage
+	// Raw says that the caller takes the result of a server's request as it came.
+	Raw bool
+
 	Bound Bound
 
 	// Permit is asked by an op that learns only while it runs what a server's tool declares of itself: an error means that

@@ -19,6 +19,9 @@ type Door interface {
 	// that cancels it.
 	Ask(ctx context.Context, command proto.Message) (proto.Message, error)
 
+	// Attend enters the client that a call is made for; a Dispatch carries the name, until leave is called.
+	Attend(client Client) (name string, leave func())
+
 	// Subscribe calls changed after each publication of the tenant, from one goroutine at a time; changed must not
 	// block. It returns the function that ends the subscription and waits for a call that runs.
 	Subscribe(tenant string, changed func()) (cancel func(), err error)

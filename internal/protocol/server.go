@@ -23,8 +23,19 @@ type Acquire struct {
 type Connection interface {
 	// Alive reports why the connection cannot be used any more; nil while it can.
 	Alive(ctx context.Context) error
-	// CallTool sends one tools/call and returns the raw CallToolResult. Arguments are a JSON object.
-	CallTool(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error)
+	// Send sends one request and returns the raw result. An *RPCError is in the chain of an error that the server
+	// answered with.
+	Send(ctx context.Context, r ServerRequest) (json.RawMessage, error)
+}
+
+// ServerRequest is a request to a server on behalf of a session.
+type ServerRequest struct {
+	Method  string          // tools/call or another
+	Tool    string          // of tools/call
+	Params  json.RawMessage // an object: the arguments of tools/call, or else the params
+	Extra   json.RawMessage // an object with any of _meta, inputResponses and requestState; empty: none
+	Session string
+	Client  Client // nil: nobody answers what the server asks
 }
 
 // Lease lets its holder send requests on a running connection until it calls Release, once. answered says that the

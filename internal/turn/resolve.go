@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,18 @@ import (
 const (
 	ActionList = "list" // without a server: the servers; with one: its catalog
 	ActionCall = "call"
+	// ActionRequest is one of Requests, named as the tool, with its params as arguments.
+	ActionRequest = "request"
 )
+
+// Requests are what may be asked of a server beside its tools. Each reads only. Rules and filters know them as tools of
+// the server by these names.
+var Requests = []string{"resources/read", "resources/subscribe", "resources/unsubscribe", "prompts/get", "completion/complete"}
+
+// requestTool stands for a request where a tool of a server is judged.
+func requestTool(method string) *capability.ObservedTool {
+	return &capability.ObservedTool{Name: method, InputSchema: json.RawMessage(`{"type":"object"}`), ReadOnly: true}
+}
 
 // Target is what a model's call means.
 type Target struct {
@@ -87,6 +99,21 @@ func Resolve(a *Admitted, name string, arguments json.RawMessage, removed Remove
 	return t, nil
 }
 
+// ResolveRequest is Resolve for one of Requests to a server, whose params are given.
+func ResolveRequest(a *Admitted, server, method string, params json.RawMessage, removed Removed) (Target, error) {
+	r := resolver{a, removed}
+	object, err := parseObject(method, params)
+	if err != nil {
+		return Target{}, err
+	}
+	t, err := r.repair(server, server, method, ActionRequest, object)
+	if err != nil {
+		return Target{}, err
+	}
+	t.Repaired = ""
+	return t, nil
+}
+
 type resolver struct {
 	a       *Admitted
 	removed Removed
@@ -104,7 +131,7 @@ func (r resolver) resolve(name string, arguments json.RawMessage) (Target, *vake
 		return Target{}, err
 	}
 	if server, tool, ok := r.address(name); ok {
-		return r.repair(name, server, tool, object)
+		return r.repair(name, server, tool, ActionCall, object)
 	}
 	return Target{}, r.noTool(name)
 }
@@ -156,10 +183,13 @@ func (r resolver) broker(t Target) (Target, *vakerr.Error) {
 		return t, vakerr.New(vakerr.InvalidArguments, "action, server and tool of mcp must be strings").WithRemedy(brokerUse)
 	}
 	switch {
-	case in.Action != ActionList && in.Action != ActionCall:
+	case in.Action != ActionList && in.Action != ActionCall && in.Action != ActionRequest:
 		return t, vakerr.New(vakerr.UnknownAction, "mcp has no action %s", shown(in.Action)).WithRemedy(brokerUse)
-	case in.Action == ActionCall && (in.Server == "" || in.Tool == ""):
+	case in.Action != ActionList && (in.Server == "" || in.Tool == ""):
 		return t, vakerr.New(vakerr.InvalidArguments, "an mcp call names a server and a tool").WithRemedy(brokerUse)
+	case in.Action == ActionRequest && !slices.Contains(Requests, in.Tool):
+		return t, vakerr.New(vakerr.UnknownAction, "mcp passes no request %s on", shown(in.Tool)).
+			WithRemedy("use one of %s", strings.Join(Requests, ", "))
 	case in.Server == "":
 		return t, nil
 	}
@@ -172,10 +202,26 @@ func (r resolver) broker(t Target) (Target, *vakerr.Error) {
 	if in.Action == ActionList {
 		return t, nil
 	}
+	if in.Action == ActionRequest {
+		return r.request(t, in.Tool, in.Arguments)
+	}
 	return r.serverTool(t, in.Tool, in.Arguments)
 }
 
-const brokerUse = `use {"action":"list"}, {"action":"list","server":S} or {"action":"call","server":S,"tool":T,"arguments":{…}}`
+func (r resolver) request(t Target, method string, params json.RawMessage) (Target, *vakerr.Error) {
+	object, err := parseObject(method, params)
+	if err != nil {
+		return t, err
+	}
+	if !r.a.AllowsServerTool(t.Server, method) {
+		return t, r.noServerTool(t.Server, method)
+	}
+	t.ServerTool, t.ServerArguments, t.Observed = method, object, requestTool(method)
+	return t, nil
+}
+
+const brokerUse = `use {"action":"list"}, {"action":"list","server":S}, {"action":"call","server":S,"tool":T,"arguments":{…}} or ` +
+	`{"action":"request","server":S,"tool":"resources/read","arguments":{"uri":U}}`
 
 func (r resolver) serverTool(t Target, tool string, arguments json.RawMessage) (Target, *vakerr.Error) {
 	inner, err := parseObject(tool, arguments)
@@ -236,12 +282,12 @@ func (r resolver) skill(t Target) (Target, *vakerr.Error) {
 
 // repair turns an address into a call of the broker. The broker runs even where it is host-only and so hidden from an
 // MCP client, which calls the tools of servers by their exposed names; it does not run where policy took it away.
-func (r resolver) repair(name, server, tool string, arguments json.RawMessage) (Target, *vakerr.Error) {
+func (r resolver) repair(name, server, tool, action string, arguments json.RawMessage) (Target, *vakerr.Error) {
 	broker, ok := r.routable()
 	if !ok {
 		return Target{}, r.noTool(name)
 	}
-	call := encode(map[string]any{"action": ActionCall, "server": server, "tool": tool, "arguments": arguments})
+	call := encode(map[string]any{"action": action, "server": server, "tool": tool, "arguments": arguments})
 	t, refused := r.tool(broker, call)
 	t.Repaired = name
 	return t, refused

@@ -29,6 +29,11 @@ func (s *server) catalog() []string {
 		tool("write", "Pretends to change something.", anyArguments, `{"destructiveHint":true}`),
 		tool("fail", "Returns a tool error.", anyArguments, readOnly),
 		tool("cancelled", "Counts the cancellations received.", anyArguments, readOnly),
+		tool("ask", "Sends the client a request and returns its answer.",
+			`{"type":"object","properties":{"method":{"type":"string"},"params":{"type":"object"}}}`, ""),
+		tool("log", "Sends a log message.", `{"type":"object","properties":{"text":{"type":"string"}}}`, readOnly),
+		tool("touch", "Says that a resource was updated.", `{"type":"object","properties":{"uri":{"type":"string"}}}`, readOnly),
+		tool("level", "Returns the level of log messages.", anyArguments, readOnly),
 		tool("asked", "Returns what the client answered.", anyArguments, readOnly),
 		tool("grandchild", "Returns the pid of the grandchild.", anyArguments, readOnly),
 	}

@@ -30,6 +30,7 @@ type options struct {
 	protocol       string
 	modern         bool
 	ask, askOnCall string
+	features       bool
 
 	// Any message.
 	muteOn, dieOn, errorOn, deafOn string
@@ -75,6 +76,7 @@ func define(o *options) {
 	flag.BoolVar(&o.modern, "modern", false, "speak 2026-07-28 only: no initialize, server/discover instead")
 	flag.StringVar(&o.ask, "ask", "", "send the client a request of this method once initialized; tool asked tells its answer")
 
+	flag.BoolVar(&o.features, "features", false, "have resources, prompts, completions and log messages, too")
 	flag.StringVar(&o.askOnCall, "ask-on-call", "", "the same, at each call")
 	flag.StringVar(&o.muteOn, "mute-on", "", "never answer this method")
 	flag.StringVar(&o.dieOn, "die-on", "", "exit with status 3 when this method arrives")
@@ -121,7 +123,7 @@ func main() {
 	if o.deaf {
 		signal.Ignore(syscall.SIGTERM)
 	}
-	s := &server{o: o}
+	s := &server{o: o, waiting: map[string]chan string{}, subscribed: map[string]bool{}}
 	if o.grandchild {
 		s.grandchild = startSleep()
 	}

@@ -31,16 +31,20 @@ type server struct {
 	counter   atomic.Int64 // state of tool counter
 	cancelled atomic.Int64 // notifications/cancelled received
 
-	mu    sync.Mutex // guards asked
-	asked string     // the client's answer to our request
+	asks atomic.Int64 // requests of ours
+	work sync.WaitGroup
+
+	mu         sync.Mutex             // guards what follows
+	asked      string                 // the client's last answer to a request of ours
+	waiting    map[string]chan string // calls that wait for such an answer, by its id
+	subscribed map[string]bool        // resources
+	level      string                 // of log messages
 }
 
 // handle deals with one message. It answers through send, at once or later.
 func (s *server) handle(m message, send sender) {
 	if m.Method == "" {
-		s.mu.Lock()
-		s.asked = string(m.Result) + string(m.Error)
-		s.mu.Unlock()
+		s.answered(m)
 		return
 	}
 	switch m.Method {
@@ -71,7 +75,7 @@ func (s *server) handle(m message, send sender) {
 	case "tools/call":
 		s.call(m, send)
 	default:
-		s.fail(m, send, -32601, "method not found: "+m.Method)
+		s.feature(m, send)
 	}
 }
 
@@ -97,8 +101,8 @@ func (s *server) initialize(m message, send sender) {
 		_ = json.Unmarshal(m.Params, &p)
 		version = p.ProtocolVersion
 	}
-	s.answer(m, send, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},`+
-		`"serverInfo":{"name":"faultserver","version":"1.0"},"instructions":"be kind%s"}`, version, s.leak(" ")))
+	s.answer(m, send, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,`+
+		`"serverInfo":{"name":"faultserver","version":"1.0"},"instructions":"be kind%s"}`, version, s.capabilities(), s.leak(" ")))
 }
 
 func (s *server) discover(m message, send sender) {
@@ -106,7 +110,7 @@ func (s *server) discover(m message, send sender) {
 		s.fail(m, send, -32601, "method not found: server/discover")
 		return
 	}
-	s.answer(m, send, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},`+
+	s.answer(m, send, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+s.capabilities()+`,`+
 		`"instructions":"be modern","ttlMs":0,"cacheScope":"private",`+
 		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"faultserver","version":"1.0"}}}`)
 }

@@ -16,6 +16,10 @@ type arguments struct {
 	MS    int     `json:"ms"`
 	Steps int     `json:"steps"`
 	Bytes int     `json:"bytes"`
+	URI   string  `json:"uri"`
+
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 }
 
 type callParams struct {
@@ -51,6 +55,8 @@ func (s *server) call(m message, send sender) {
 	case "slow":
 		s.progress(p, send)
 		s.text(m, send, "done")
+	case "ask":
+		s.ask(m, send, p.Arguments.Method, p.Arguments.Params)
 	case "crash":
 		fmt.Fprintln(os.Stderr, "fatal: out of luck"+s.leak(" with "))
 		os.Exit(3)
@@ -86,6 +92,17 @@ func (s *server) simple(m message, send sender, p callParams) {
 		s.text(m, send, "written")
 	case "cancelled":
 		s.text(m, send, fmt.Sprint(s.cancelled.Load()))
+	case "log":
+		s.log(p.Arguments.Text, send)
+		s.text(m, send, "logged")
+	case "touch":
+		s.touch(p.Arguments.URI, send)
+		s.text(m, send, "touched")
+	case "level":
+		s.mu.Lock()
+		level := s.level
+		s.mu.Unlock()
+		s.text(m, send, level)
 	case "asked":
 		s.mu.Lock()
 		asked := s.asked

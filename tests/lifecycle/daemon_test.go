@@ -42,7 +42,7 @@ func (w *world) daemon() *daemon {
 	if err != nil || !strings.HasPrefix(line, "http://") {
 		w.Fatalf("the daemon does not start: %v\n%s%s", err, line, p.StderrTail())
 	}
-	w.door = remote{api.NewClient(api.ClientOptions{HTTP: &http.Client{Transport: d.http}, Base: strings.TrimSpace(line)})}
+	w.door = remote{client: api.NewClient(api.ClientOptions{HTTP: &http.Client{Transport: d.http}, Base: strings.TrimSpace(line)})}
 	return d
 }
 
@@ -71,7 +71,10 @@ func (d *daemon) gone() {
 }
 
 // remote is the door of a daemon, over its API.
-type remote struct{ client *api.Client }
+type remote struct {
+	client        *api.Client
+	protocol.Door // of its methods, those that an API has
+}
 
 var _ protocol.Door = remote{}
 

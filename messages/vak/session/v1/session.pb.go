@@ -904,7 +904,17 @@ type Dispatch struct {
 	// Arguments: a JSON object, at most 4 MiB; empty means {}.
 	ArgumentsJson []byte `protobuf:"bytes,5,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// Milliseconds the caller is ready to wait; 0 uses the tool's own limit.
-	TimeoutMs     int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	TimeoutMs int64 `protobuf:"varint,6,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// Who answers what the tool's server asks while the call runs, and hears what it says; empty: nobody. The front that
+	// sends the message made it up, and it means something to that front only.
+	Client string `protobuf:"bytes,7,opt,name=client,proto3" json:"client,omitempty"`
+	// What a server's request carries beside name and arguments: an object with any of _meta, inputResponses and
+	// requestState, at most 1 MiB; empty: nothing.
+	ExtraJson []byte `protobuf:"bytes,8,opt,name=extra_json,json=extraJson,proto3" json:"extra_json,omitempty"`
+	// When set, the call is this request of MCP instead of tools/call: name is a server, arguments_json are the params, and
+	// result_json is the result as the server gave it. One of resources/read, resources/subscribe, resources/unsubscribe,
+	// prompts/get and completion/complete.
+	Method        string `protobuf:"bytes,9,opt,name=method,proto3" json:"method,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -981,6 +991,27 @@ func (x *Dispatch) GetTimeoutMs() int64 {
 	return 0
 }
 
+func (x *Dispatch) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Dispatch) GetExtraJson() []byte {
+	if x != nil {
+		return x.ExtraJson
+	}
+	return nil
+}
+
+func (x *Dispatch) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
 // DispatchResult answers Dispatch.
 type DispatchResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -999,7 +1030,10 @@ type DispatchResult struct {
 	// Definitions of the promoted tools in the turn's form: a JSON array; empty when there are none.
 	PromotedJson []byte `protobuf:"bytes,7,opt,name=promoted_json,json=promotedJson,proto3" json:"promoted_json,omitempty"`
 	// How the address was repaired, for instance "create_issue -> mcp github"; empty when it was exact.
-	Repaired      string `protobuf:"bytes,8,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	Repaired string `protobuf:"bytes,8,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	// Where refusal says that the server of a Dispatch with a method answered with an error: that error, as JSON-RPC has it;
+	// else empty.
+	ErrorJson     []byte `protobuf:"bytes,9,opt,name=error_json,json=errorJson,proto3" json:"error_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1088,6 +1122,13 @@ func (x *DispatchResult) GetRepaired() string {
 		return x.Repaired
 	}
 	return ""
+}
+
+func (x *DispatchResult) GetErrorJson() []byte {
+	if x != nil {
+		return x.ErrorJson
+	}
+	return nil
 }
 
 // EndTurn ends a turn. Calls in flight are cancelled. Sender: a front. Receiver: the session. Reply: EndTurnResult.
@@ -1778,7 +1819,7 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x05agent\x18\a \x01(\tR\x05agent\x12\x1e\n" +
 	"\n" +
 	"background\x18\b \x01(\bR\n" +
-	"background\"\xb4\x01\n" +
+	"background\"\x83\x02\n" +
 	"\bDispatch\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
@@ -1787,7 +1828,11 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12%\n" +
 	"\x0earguments_json\x18\x05 \x01(\fR\rargumentsJson\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\"\x87\x02\n" +
+	"timeout_ms\x18\x06 \x01(\x03R\ttimeoutMs\x12\x16\n" +
+	"\x06client\x18\a \x01(\tR\x06client\x12\x1d\n" +
+	"\n" +
+	"extra_json\x18\b \x01(\fR\textraJson\x12\x16\n" +
+	"\x06method\x18\t \x01(\tR\x06method\"\xa6\x02\n" +
 	"\x0eDispatchResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1f\n" +
 	"\vresult_json\x18\x02 \x01(\fR\n" +
@@ -1797,7 +1842,9 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\x12\x1a\n" +
 	"\bpromoted\x18\x06 \x03(\tR\bpromoted\x12#\n" +
 	"\rpromoted_json\x18\a \x01(\fR\fpromotedJson\x12\x1a\n" +
-	"\brepaired\x18\b \x01(\tR\brepaired\"Y\n" +
+	"\brepaired\x18\b \x01(\tR\brepaired\x12\x1d\n" +
+	"\n" +
+	"error_json\x18\t \x01(\fR\terrorJson\"Y\n" +
 	"\aEndTurn\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
 	"\n" +
