@@ -2,6 +2,7 @@ package capability
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -207,6 +208,27 @@ type Observation struct {
 	Catalog []ObservedTool `json:"catalog,omitempty"` // sorted by name; nil: never listed, or forgotten
 	Notes   []string       `json:"notes,omitempty"`   // what the catalog lacks and why, a tool a line; a bounded number
 	Failure string         `json:"failure,omitempty"` // reason of the last failed attempt; empty after a success
+	Features
+}
+
+// Features are what a server offers beside tools, each list sorted by key.
+type Features struct {
+	Prompts   []ObservedFeature `json:"prompts,omitempty"`   // by name
+	Resources []ObservedFeature `json:"resources,omitempty"` // by URI
+	Templates []ObservedFeature `json:"templates,omitempty"` // of resources, by URI template
+}
+
+// Equal reports whether f and g are the same.
+func (f Features) Equal(g Features) bool {
+	same := func(a, b ObservedFeature) bool { return a.Key == b.Key && string(a.Definition) == string(b.Definition) }
+	return slices.EqualFunc(f.Prompts, g.Prompts, same) && slices.EqualFunc(f.Resources, g.Resources, same) &&
+		slices.EqualFunc(f.Templates, g.Templates, same)
+}
+
+// ObservedFeature is a prompt, a resource or a resource template of a server.
+type ObservedFeature struct {
+	Key        string          `json:"key"`
+	Definition json.RawMessage `json:"definition"` // as the server gave it, canonical
 }
 
 // ObservedTool is one tool of a server's catalog.

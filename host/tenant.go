@@ -97,7 +97,7 @@ func (h *Host) newTenant(ctx context.Context, id, workspace, owner, groups strin
 	}
 	pool := []supervision.Part{{Name: "pool", Props: mcpserver.Props(mcpserver.Config{
 		Tenant: id, Gate: t.gate, Registry: &t.registry, Connector: mcpserver.Connector{
-			Workspace: workspace, GroupDir: groups, Version: h.options.Version, Secrets: secrets,
+			Workspace: workspace, GroupDir: groups, Version: h.options.Version, Secrets: secrets, Clients: &h.clients,
 		},
 		Backoff: backoff.Policy{Initial: h.options.RetryServers, Max: 60 * h.options.RetryServers},
 	})}}

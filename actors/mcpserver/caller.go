@@ -65,7 +65,7 @@ func (r Caller) send(ctx context.Context, c op.Call, name string, request protoc
 	if err := c.Commit(); err != nil {
 		return nil, err
 	}
-	request.Session, request.Client, request.Extra = c.Session, r.Clients.Find(c.Client), c.Extra
+	request.Session, request.Client, request.ClientName, request.Extra = c.Session, r.Clients.Find(c.Client), c.Client, c.Extra
 	result, err := lease.Connection.Send(ctx, request)
 	answered = err == nil || vakerr.CodeOf(err) == vakerr.ServerRejected
 	return result, err

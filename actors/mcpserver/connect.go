@@ -27,6 +27,7 @@ type Connector struct {
 	Version   string // of this program, told to servers
 	// Secrets resolves the ${NAME} of env, headers, args and url. It may read files.
 	Secrets func(name string) (string, bool)
+	Clients *protocol.Clients
 }
 
 // connection is a live one.
@@ -36,6 +37,7 @@ type connection struct {
 	secrets *mcpio.Redactor // what no result may show
 	pid     int             // 0 over HTTP
 	started time.Time
+	wanted  *subscriptions // of the server, of whatever connection
 }
 
 var _ protocol.Connection = (*connection)(nil)
@@ -61,9 +63,12 @@ func (c *connection) Send(ctx context.Context, r protocol.ServerRequest) (json.R
 	}
 	var result json.RawMessage
 	var err error
-	if r.Method == toolsCall {
+	switch r.Method {
+	case toolsCall:
 		result, err = c.CallTool(ctx, r.Tool, r.Params, options)
-	} else {
+	case subscribeMethod, unsubscribeMethod:
+		result, err = c.subscription(ctx, r)
+	default:
 		result, err = c.Request(ctx, r.Method, r.Params, options)
 	}
 	if err != nil {
@@ -75,6 +80,22 @@ func (c *connection) Send(ctx context.Context, r protocol.ServerRequest) (json.R
 			WithRemedy("report it to the author of the server")
 	}
 	return clean, nil
+}
+
+// subscription has a client hear of a resource, or not any more.
+func (c *connection) subscription(ctx context.Context, r protocol.ServerRequest) (json.RawMessage, error) {
+	send, err := c.wanted.admit(r)
+	if err != nil {
+		return nil, err
+	}
+	result := json.RawMessage(`{}`)
+	if send {
+		if result, err = c.Request(ctx, r.Method, r.Params, mcpio.CallOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	c.wanted.note(r)
+	return result, nil
 }
 
 const toolsCall = "tools/call"
@@ -100,18 +121,19 @@ func asAnswered(err error) error {
 }
 
 // connect starts or reaches a server and lists its tools. It blocks, at most for the server's start timeout.
-func (k Connector) connect(ctx context.Context, name string, s *capability.Server, h mcpio.Handlers) (*connection, seen, error) {
+func (k Connector) connect(ctx context.Context, name string, s *capability.Server, wanted *subscriptions, h mcpio.Handlers) (*connection, seen, error) {
 	x := &expander{lookup: k.Secrets}
 	spec, err := k.spec(name, s, x)
 	if err != nil {
 		return nil, seen{}, x.hide(err)
 	}
-	conn, catalog, err := mcpio.Connect(ctx, spec, h)
+	conn, catalog, features, err := mcpio.Connect(ctx, spec, h)
 	if err != nil {
 		return nil, seen{}, x.hide(err)
 	}
+	wanted.renew(ctx, conn)
 	info := conn.Info()
-	return &connection{conn, notes(catalog), mcpio.NewRedactor(x.secrets...), info.PID, info.Started}, observed(catalog), nil
+	return &connection{conn, notes(catalog), mcpio.NewRedactor(x.secrets...), info.PID, info.Started, wanted}, observed(catalog, features), nil
 }
 
 // notes is what an operator who probes the server is told of its catalog.
@@ -142,11 +164,12 @@ const (
 
 // seen is a catalog as it becomes an observation.
 type seen struct {
-	tools []capability.ObservedTool
-	lacks []string
+	tools    []capability.ObservedTool
+	features capability.Features
+	lacks    []string
 }
 
-func observed(c mcpio.Catalog) seen {
+func observed(c mcpio.Catalog, f mcpio.Features) seen {
 	tools := make([]capability.ObservedTool, len(c.Tools))
 	for i, t := range c.Tools {
 		tools[i] = capability.ObservedTool{
@@ -154,7 +177,17 @@ func observed(c mcpio.Catalog) seen {
 			ReadOnly: t.ReadOnly, Destructive: t.Destructive, Idempotent: t.Idempotent,
 		}
 	}
-	return seen{tools, lacks(c, maxLacks)}
+	return seen{tools, capability.Features{
+		Prompts: features(f.Prompts), Resources: features(f.Resources), Templates: features(f.Templates),
+	}, slices.Concat(lacks(c, maxLacks), f.Notes)}
+}
+
+func features(list []mcpio.Feature) []capability.ObservedFeature {
+	var all []capability.ObservedFeature
+	for _, f := range list {
+		all = append(all, capability.ObservedFeature{Key: f.Key, Definition: f.Raw})
+	}
+	return all
 }
 
 // clientFeatures are what a server is told that clients may be able to do. What it then asks goes to the client of the call

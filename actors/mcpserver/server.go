@@ -17,7 +17,8 @@ import (
 
 func serverProps(c Config, k key, s *capability.Server, b *board, pool actorkit.Ref) actorkit.Props {
 	return actorkit.Props{Kind: "mcpserver", Mailbox: 1 << 12, New: func() actorkit.Actor {
-		return &server{Config: c, key: k, server: s, board: b, pool: pool, demands: make(map[lifecycle.DemandID]actorkit.Replier)}
+		return &server{Config: c, key: k, server: s, board: b, pool: pool, demands: make(map[lifecycle.DemandID]actorkit.Replier),
+			wanted: &subscriptions{clients: c.Connector.Clients}}
 	}}
 }
 
@@ -39,6 +40,7 @@ type server struct {
 	due      time.Time
 	starts   uint32
 	retiring bool
+	wanted   *subscriptions
 	held     []demand // came after the connection died and before everything of it was gone
 }
 
@@ -107,7 +109,9 @@ func (s *server) Receive(c *actorkit.Context, msg any) {
 	case ended:
 		s.onEnded(c, m)
 	case listed:
-		s.step(c, lifecycle.Listed{Generation: m.generation, Catalog: m.catalog.tools, Notes: m.catalog.lacks, Failure: reason(m.err)})
+		s.step(c, lifecycle.Listed{
+			Generation: m.generation, Catalog: m.catalog.tools, Features: m.catalog.features, Notes: m.catalog.lacks, Failure: reason(m.err),
+		})
 	case changed:
 		s.step(c, lifecycle.ListChanged{Generation: m.generation})
 	case released:
@@ -171,7 +175,10 @@ func (s *server) perform(c *actorkit.Context, effect lifecycle.ServerEffect) {
 		conn := s.conn
 		c.Go(func(ctx context.Context) any {
 			catalog, err := conn.ListTools(ctx)
-			return listed{e.Generation, observed(catalog), err}
+			if err != nil {
+				return listed{generation: e.Generation, err: err}
+			}
+			return listed{e.Generation, observed(catalog, conn.ListFeatures(ctx)), nil}
 		})
 	case lifecycle.Grant:
 		s.grant(c, e)
@@ -190,10 +197,11 @@ var errClosing = vakerr.New(vakerr.ServerStopped, "the connection is being close
 
 func (s *server) start(c *actorkit.Context, generation uint64) {
 	s.starts++
-	self, name, config, connector := c.Self(), s.key.server, s.server, s.Connector
+	self, name, config, connector, wanted := c.Self(), s.key.server, s.server, s.Connector, s.wanted
 	s.starting = c.Go(func(ctx context.Context) any {
-		conn, catalog, err := connector.connect(ctx, name, config, mcpio.Handlers{
-			ToolsChanged: func() { _ = self.Tell(changed{generation}) },
+		conn, catalog, err := connector.connect(ctx, name, config, wanted, mcpio.Handlers{
+			Notification: wanted.updated,
+			ListChanged:  func() { _ = self.Tell(changed{generation}) },
 		})
 		return connected{generation, conn, catalog, err}
 	})
@@ -211,7 +219,9 @@ func (s *server) onConnected(c *actorkit.Context, m connected) {
 	if s.machine.Phase() == lifecycle.Stopping {
 		s.watching.Cancel(errClosing)
 	}
-	s.step(c, lifecycle.Started{Generation: m.generation, Catalog: m.catalog.tools, Notes: m.catalog.lacks})
+	s.step(c, lifecycle.Started{
+		Generation: m.generation, Catalog: m.catalog.tools, Features: m.catalog.features, Notes: m.catalog.lacks,
+	})
 }
 
 // closeTime bounds the stop sequence of a child: end of input, SIGTERM, SIGKILL.

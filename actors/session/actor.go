@@ -174,7 +174,7 @@ func (s *session) resume(c *actorkit.Context) {
 
 func (s *session) handle(c *actorkit.Context, m command) {
 	switch m.Message.(type) {
-	case *sessionv1.Dispatch, *sessionv1.BeginTurn, *sessionv1.ListTools:
+	case *sessionv1.Dispatch, *sessionv1.BeginTurn, *sessionv1.ListTools, *sessionv1.ListFeatures:
 		if err := s.tied(c.Now()); err != nil {
 			m.reply.Reply(err)
 			return
@@ -189,6 +189,8 @@ func (s *session) handle(c *actorkit.Context, m command) {
 		s.endTurn(c, msg, m)
 	case *sessionv1.ListTools:
 		s.listTools(c, msg, m)
+	case *sessionv1.ListFeatures:
+		s.listFeatures(c, msg, m)
 	case *sessionv1.OpenSession:
 		s.reopen(msg, m)
 	case *sessionv1.GetSession:

@@ -263,7 +263,9 @@ func (b *bridge) reconnect(ctx, patience context.Context, lost link) error {
 	if _, err := b.post(ctx, initialized, b.current(), nil); err != nil {
 		return err
 	}
-	b.out.write(listChanged)
+	for _, kind := range []string{listTools, listPrompts, listResources} {
+		b.out.write(changedFrame(kind))
+	}
 	return nil
 }
 

@@ -58,7 +58,7 @@ func readCall(m message) (call, *rpcError) {
 }
 
 // prepareCall enters a call among those in flight.
-func (s *session) prepareCall(m message, stream func([]byte)) ([]byte, func() []byte) {
+func (s *session) prepareCall(m message, stream outlet) ([]byte, func() []byte) {
 	c, bad := readCall(m)
 	if bad != nil {
 		return bad.frame(m.ID), nil
@@ -186,7 +186,7 @@ func (c *caller) heartbeat() (stop func()) {
 				if c.heard.Load() {
 					return
 				}
-				c.send(progressFrame(c.token, beats))
+				c.to.offer(progressFrame(c.token, beats))
 			}
 		}
 	}()

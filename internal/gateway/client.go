@@ -61,8 +61,8 @@ func (q *questions) answered(m message) {
 // caller is the client of one request, as the server that works on it may turn to it.
 type caller struct {
 	s     *session
-	token json.RawMessage    // of the progress the client asked for; empty: none
-	send  func(frame []byte) // on the request's own stream; it may block
+	token json.RawMessage // of the progress the client asked for; empty: none
+	to    outlet          // the request's own stream
 
 	heard atomic.Bool // the server has told of its progress
 }
@@ -70,13 +70,26 @@ type caller struct {
 var _ protocol.Client = (*caller)(nil)
 
 // attend enters the client of a request while it runs, where there is a stream on which it can be asked.
-func (s *session) attend(token json.RawMessage, send func([]byte)) (client *caller, name string, leave func()) {
-	if send == nil {
+func (s *session) attend(token json.RawMessage, stream outlet) (client *caller, name string, leave func()) {
+	if stream == nil {
 		return nil, "", func() {}
 	}
-	client = &caller{s: s, token: token, send: send}
+	client = &caller{s: s, token: token, to: stream}
 	name, leave = s.door.Attend(client)
 	return client, name, leave
+}
+
+// standing is the name of the connection as a client that is told what belongs to no request, until its end.
+func (s *session) standing() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ""
+	}
+	if s.ear.name == "" {
+		s.ear.name, s.ear.leave = s.door.Attend(&caller{s: s, to: s.unasked})
+	}
+	return s.ear.name
 }
 
 // Ask implements protocol.Client.
@@ -89,12 +102,12 @@ func (c *caller) Ask(ctx context.Context, method string, params json.RawMessage)
 		return nil, vakerr.New(vakerr.TooMany, "%d questions wait for this client already", maxQuestions)
 	}
 	defer c.s.questions.forget(id)
-	c.send(requestFrame(id, method, params))
+	c.to.write(requestFrame(id, method, params))
 	select {
 	case m := <-answer:
 		return answerOf(m)
 	case <-ctx.Done():
-		c.send(oneLine([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"nobody waits for it any more"}}`)))
+		c.to.offer(oneLine([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"nobody waits for it any more"}}`)))
 		return nil, context.Cause(ctx)
 	case <-c.s.life.Done():
 		return nil, context.Cause(c.s.life)
@@ -128,7 +141,7 @@ func (c *caller) Tell(method string, params json.RawMessage) {
 			return
 		}
 	}
-	c.send(notificationFrame(method, params))
+	c.to.offer(notificationFrame(method, params))
 }
 
 // Capabilities implements protocol.Client.
@@ -149,6 +162,12 @@ func (c *caller) LogLevel() string {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return c.s.peer.level
+}
+
+// ear is the attendance of a connection for what belongs to no request; the zero value until it is needed.
+type ear struct {
+	name  string
+	leave func()
 }
 
 // peer is what a client said of itself.

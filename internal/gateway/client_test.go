@@ -39,7 +39,7 @@ func begin(t *testing.T, s *session, raw string) <-chan string {
 		t.Fatal(bad.err)
 	}
 	frames := make(chan string, 100)
-	answer, work := s.accept(m, func(frame []byte) { frames <- string(frame) })
+	answer, work := s.accept(m, outletFunc(func(frame []byte) { frames <- string(frame) }))
 	if work == nil {
 		frames <- string(answer)
 		return frames

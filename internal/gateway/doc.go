@@ -18,7 +18,7 @@
 //   - Ids and progress tokens of a client mean something within its own connection only.
 //   - An answer goes to the stream its request came from; nothing about a call follows the answer to it.
 //   - Definitions of tools and results pass as the bytes the session gave, on one line.
-//   - notifications/tools/list_changed is sent only while no call is in flight, and only when the digest of the list is
+//   - A list_changed notification is sent only while no call is in flight, and only when the digest of the list is
 //     another than the one this client last listed or was last told of.
 //   - A client that is gone has not cancelled anything (MCP, transports); a call ends by its own limits, by
 //     notifications/cancelled, or with the MCP session.
@@ -28,5 +28,5 @@
 //
 // A session owns its calls and its watch over the list; close waits for both. Handler owns its sessions and the sweep over
 // idle ones; Handler.Close waits for all. Sources: modelcontextprotocol.io, specification 2025-11-25, basic/lifecycle,
-// basic/transports, server/tools.
+// basic/transports, server/tools, server/resources, server/prompts, client/sampling, client/elicitation, client/roots.
 package gateway

@@ -280,13 +280,19 @@ func commands[C proto.Message](w *world) []C {
 func attachTest(t *testing.T, w *world, at endpoint) (s *session, told chan string) {
 	t.Helper()
 	told = make(chan string, 100)
-	s, err := newFront(w, "test", nil).attach(t.Context(), at, newSessionKey(), func(frame []byte) { told <- string(frame) })
+	s, err := newFront(w, "test", nil).attach(t.Context(), at, newSessionKey(), outletFunc(func(frame []byte) { told <- string(frame) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.close(errDeleted) })
 	return s, told
 }
+
+// outletFunc is an outlet that is always read.
+type outletFunc func(frame []byte)
+
+func (f outletFunc) write(frame []byte) { f(frame) }
+func (f outletFunc) offer(frame []byte) { f(frame) }
 
 // ask has a session answer one message.
 func ask(t *testing.T, s *session, raw string) string {

@@ -96,6 +96,14 @@ func (w *lineWriter) write(frame []byte) {
 	}
 }
 
+// offer takes a frame over if there is room. It does not block: what a client does not read in time it misses.
+func (w *lineWriter) offer(frame []byte) {
+	select {
+	case w.frames <- frame:
+	default:
+	}
+}
+
 func (w *lineWriter) run() {
 	defer close(w.done)
 	buffer := bufio.NewWriterSize(w.out, 64<<10)

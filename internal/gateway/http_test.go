@@ -451,7 +451,7 @@ func TestStandingStream(t *testing.T) {
 	first := events(t, s.do("GET", "/mcp", "", header{"Mcp-Session-Id": id}))
 	w.publish(func(tools map[string]*tool) { tools["new"] = named("new") })
 	seen := first.next()
-	if string(seen.data) != string(listChanged) {
+	if string(seen.data) != string(changedFrame(listTools)) {
 		t.Fatalf("told %s", seen.data)
 	}
 	// Another takes over; the first ends.
@@ -466,7 +466,7 @@ func TestStandingStream(t *testing.T) {
 	}
 	// A client that saw the first only, and says so, is told of the second.
 	third := events(t, s.do("GET", "/mcp", "", header{"Mcp-Session-Id": id, "Last-Event-ID": seen.id}))
-	if e := third.next(); string(e.data) != string(listChanged) || e.id == seen.id {
+	if e := third.next(); string(e.data) != string(changedFrame(listTools)) || e.id == seen.id {
 		t.Errorf("resumed with %v", e)
 	}
 }

@@ -31,9 +31,14 @@ func (s *session) initialize(m message) []byte {
 	var result struct {
 		Version      string `json:"protocolVersion"`
 		Capabilities struct {
-			Tools struct {
-				ListChanged bool `json:"listChanged"`
-			} `json:"tools"`
+			Completions struct{} `json:"completions"`
+			Logging     struct{} `json:"logging"`
+			Prompts     changing `json:"prompts"`
+			Resources   struct {
+				changing
+				Subscribe bool `json:"subscribe"`
+			} `json:"resources"`
+			Tools changing `json:"tools"`
 		} `json:"capabilities"`
 		Server struct {
 			Name    string `json:"name"`
@@ -43,10 +48,17 @@ func (s *session) initialize(m message) []byte {
 		Instructions string `json:"instructions"`
 	}
 	result.Version = mcp.NegotiateLegacyVersion(p.Version)
+	result.Capabilities.Prompts.ListChanged = true
+	result.Capabilities.Resources.ListChanged, result.Capabilities.Resources.Subscribe = true, true
 	result.Capabilities.Tools.ListChanged = true
 	result.Server.Name, result.Server.Title, result.Server.Version = serverName, serverName, s.version
 	result.Instructions = s.instructions()
 	return resultFrame(m.ID, encode(result))
+}
+
+// changing is the capability of a list that may change.
+type changing struct {
+	ListChanged bool `json:"listChanged"`
 }
 
 // maxCapabilities bounds what is kept of what a client says it can do, in bytes.

@@ -3,11 +3,16 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/turn"
 )
 
 const (
@@ -20,17 +25,31 @@ const (
 	lookRetry    = 5 * time.Second
 )
 
-// listing is what a client knows of its tools, and whether there is news. session.mu guards it.
-type listing struct {
-	known    string // digest of what it last listed or was last told of; empty: it never asked
-	moved    uint64 // publications heard of
-	seen     uint64 // moved, as of the list that known is the digest of
-	ears     int    // streams on which it could be told
-	watching bool   // a goroutine looks
+// What a client lists, as kinds. The first three each have a notification of their own; templates go with resources.
+const (
+	listTools     = "tools"
+	listPrompts   = turn.FeaturePrompts
+	listResources = turn.FeatureResources
+	listTemplates = turn.FeatureTemplates
+)
+
+// lists are the kinds by the method that asks for them, and the member of the result that holds them.
+var lists = map[mcp.MCPMethod]struct{ kind, member string }{
+	mcp.MethodToolsList: {listTools, "tools"}, mcp.MethodPromptsList: {listPrompts, "prompts"},
+	mcp.MethodResourcesList: {listResources, "resources"}, mcp.MethodResourcesTemplatesList: {listTemplates, "resourceTemplates"},
 }
 
-// listTools answers tools/list with the definitions as the session renders them.
-func (s *session) listTools(m message) []byte {
+// listing is what a client knows of its lists, and whether there is news. session.mu guards it.
+type listing struct {
+	known    map[string]string // by kind the digest of what it last listed or was last told of; what it never asked for is not in
+	moved    uint64            // publications heard of
+	seen     uint64            // moved, as of the lists that known are the digests of
+	ears     int               // streams on which it could be told
+	watching bool              // a goroutine looks
+}
+
+// listed answers one of lists with the definitions as the session renders them.
+func (s *session) listed(m message) []byte {
 	var p struct {
 		Cursor *string `json:"cursor"`
 	}
@@ -40,16 +59,38 @@ func (s *session) listTools(m message) []byte {
 	s.mu.Lock()
 	moved := s.list.moved
 	s.mu.Unlock()
-	tools, err := s.tools(s.life)
+	list := lists[mcp.MCPMethod(m.Method)]
+	definitions, digest, err := s.definitions(s.life, list.kind)
 	if err != nil {
 		return failure(s.public(err)).frame(m.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list.known = tools.GetDigest()
-	s.list.seen = moved // what was published meanwhile may be missing in this list
+	if len(s.list.known) == 0 {
+		s.list.known = map[string]string{}
+		s.list.seen = moved // what was published meanwhile may be missing in this list
+	}
+	s.list.seen = min(s.list.seen, moved)
+	s.list.known[list.kind] = digest
 	s.lookLocked()
-	return resultFrame(m.ID, []byte(`{"tools":`), tools.GetToolsJson(), []byte(`}`))
+	return resultFrame(m.ID, []byte(`{"`+list.member+`":`), definitions, []byte(`}`))
+}
+
+// definitions is a list as the session could use it now, and its digest.
+func (s *session) definitions(ctx context.Context, kind string) (definitions []byte, digest string, err error) {
+	if kind == listTools {
+		tools, err := s.tools(ctx)
+		return tools.GetToolsJson(), tools.GetDigest(), err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	command := &sessionv1.ListFeatures{Tenant: s.Tenant, SessionId: s.runtime.id, Kind: kind, Server: s.Server}
+	var features *sessionv1.ListFeaturesResult
+	err = s.within(ctx, func() (err error) {
+		features, err = protocol.Call[*sessionv1.ListFeaturesResult](ctx, s.door, command)
+		return err
+	})
+	return features.GetFeaturesJson(), features.GetDigest(), err
 }
 
 // tools is what the session could call now.
@@ -101,7 +142,7 @@ func (s *session) listen(streams int) {
 // due reports whether it is worth looking at the list now.
 func (s *session) dueLocked() bool {
 	l := s.list
-	return !s.closed && l.ears > 0 && l.known != "" && l.seen != l.moved && len(s.calls) == 0
+	return !s.closed && l.ears > 0 && len(l.known) > 0 && l.seen != l.moved && len(s.calls) == 0
 }
 
 // lookLocked starts the watch where there is something to look for and nobody looks.
@@ -127,44 +168,70 @@ func (s *session) watch() {
 		s.mu.Unlock()
 
 		wait := time.Duration(0)
-		switch digest, err := s.look(); {
-		case err != nil:
+		digests, err := s.look()
+		if err != nil {
 			failures++
 			wait = lookRetry
-		case s.news(digest, moved):
-			s.notify(listChanged)
-			wait = quiet
+		} else {
+			for _, notification := range s.news(digests, moved) {
+				s.unasked.write(notification)
+				wait = quiet
+			}
 		}
 		s.rest(wait)
 	}
 }
 
-// look reads the list's digest, in its turn among the sessions that do.
-func (s *session) look() (string, error) {
+// look reads the digests of the lists that the client knows, in its turn among the sessions that do.
+func (s *session) look() (map[string]string, error) {
 	select {
 	case s.looks <- struct{}{}:
 		defer func() { <-s.looks }()
 	case <-s.life.Done():
-		return "", context.Cause(s.life)
+		return nil, context.Cause(s.life)
 	}
-	tools, err := s.tools(s.life)
-	return tools.GetDigest(), err
+	s.mu.Lock()
+	kinds := slices.Sorted(maps.Keys(s.list.known))
+	s.mu.Unlock()
+	digests := map[string]string{}
+	for _, kind := range kinds {
+		_, digest, err := s.definitions(s.life, kind)
+		if err != nil {
+			return nil, err
+		}
+		digests[kind] = digest
+	}
+	return digests, nil
 }
 
-// news enters the digest that was current at moved and reports whether the client is to be told. A call that began
-// meanwhile puts it off: the look is repeated when the burst is over.
-func (s *session) news(digest string, moved uint64) bool {
+// news enters the digests that were current at moved and returns what the client is to be told. A call that began meanwhile
+// puts it off: the look is repeated when the burst is over.
+func (s *session) news(digests map[string]string, moved uint64) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.calls) > 0 || s.closed {
-		return false
+		return nil
 	}
 	s.list.seen = moved
-	if digest == s.list.known {
-		return false
+	var told [][]byte
+	for _, kind := range slices.Sorted(maps.Keys(digests)) {
+		if digests[kind] == s.list.known[kind] {
+			continue
+		}
+		s.list.known[kind] = digests[kind]
+		if frame := changedFrame(kind); !slices.ContainsFunc(told, func(f []byte) bool { return string(f) == string(frame) }) {
+			told = append(told, frame)
+		}
 	}
-	s.list.known = digest
-	return true
+	return told
+}
+
+// changedFrame is the notification that a list has changed.
+func changedFrame(kind string) []byte {
+	if kind == listTemplates {
+		kind = listResources
+	}
+	return []byte(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)
 }
 
 // rest waits, or less when the connection ends.
@@ -179,5 +246,3 @@ func (s *session) rest(d time.Duration) {
 	case <-s.life.Done():
 	}
 }
-
-var listChanged = []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

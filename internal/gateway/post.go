@@ -130,7 +130,7 @@ func (h *Handler) connect(ctx context.Context, at request, runtimeID string) (*c
 		return nil, vakerr.New(vakerr.InvalidRequest, "%s is not 1-%d of [A-Za-z0-9._-]", SessionKeyHeader, maxName)
 	}
 	c := &connection{key: rand.Text(), principal: at.principal, streams: newStreams()}
-	s, err := h.attach(ctx, at.endpoint, runtimeID, func(frame []byte) { c.streams.standing.send(frame) })
+	s, err := h.attach(ctx, at.endpoint, runtimeID, c.streams.standing)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/internal/protocol"
@@ -48,14 +50,14 @@ func progressToken(params json.RawMessage) json.RawMessage {
 }
 
 // prepareRequest enters a request to a server that is no call of a tool among the calls in flight.
-func (s *session) prepareRequest(m message, server string, params json.RawMessage, stream func([]byte)) ([]byte, func() []byte) {
-	extra, bad := extraOf(params)
+func (s *session) prepareRequest(m message, stream outlet) ([]byte, func() []byte) {
+	extra, bad := extraOf(m.Params)
 	if bad != nil {
 		return bad.frame(m.ID), nil
 	}
 	fields := map[string]json.RawMessage{}
-	if len(params) > 0 {
-		_ = json.Unmarshal(params, &fields) // it is an object
+	if len(m.Params) > 0 {
+		_ = json.Unmarshal(m.Params, &fields) // it is an object
 	}
 	for _, key := range []string{"_meta", "inputResponses", "requestState"} {
 		delete(fields, key)
@@ -71,16 +73,27 @@ func (s *session) prepareRequest(m message, server string, params json.RawMessag
 	}
 	return nil, func() []byte {
 		defer s.leaveCall(m.ID, cancel)
-		_, name, leave := s.attend(progressToken(params), stream)
+		name, leave := s.attendant(m, stream)
 		defer leave()
 		answer := s.relay(ctx, m.ID, &sessionv1.Dispatch{
-			Tenant: s.Tenant, SessionId: s.runtime.id, Name: server, Method: m.Method, ArgumentsJson: own, ExtraJson: extra, Client: name,
+			Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.Server, Method: m.Method, ArgumentsJson: own, ExtraJson: extra, Client: name,
 		})
 		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value: another cancellation is answered
 			return nil
 		}
 		return answer
 	}
+}
+
+// attendant is the name of who is asked and told while a request runs, until leave is called. For a subscription it is the
+// connection itself, until its end.
+func (s *session) attendant(m message, stream outlet) (name string, leave func()) {
+	switch mcp.MCPMethod(m.Method) {
+	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+		return s.standing(), func() {}
+	}
+	_, name, leave = s.attend(progressToken(m.Params), stream)
+	return name, leave
 }
 
 // relay has the session send a request to a server. What refuses it is an error of the protocol, and so is the server's own.

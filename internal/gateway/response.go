@@ -20,8 +20,11 @@ type response struct {
 	follow sync.WaitGroup // the goroutine that writes the events
 }
 
-// send puts a frame before the answer. It does not block.
-func (p *response) send(frame []byte) {
+// write implements outlet. It does not block.
+func (p *response) write(frame []byte) { p.offer(frame) }
+
+// offer implements outlet: the frame stands before the answer.
+func (p *response) offer(frame []byte) {
 	if st := p.stream(); st != nil {
 		st.send(frame)
 	}
@@ -44,7 +47,7 @@ func (p *response) stream() *stream {
 
 // serve has the request worked on and writes the answer. The work goes on when the client leaves.
 func (p *response) serve(m message, json bool) {
-	answer, work := p.c.accept(m, p.send)
+	answer, work := p.c.accept(m, p)
 	if work != nil {
 		slow := time.AfterFunc(keepAlive, func() { p.stream() })
 		answer = work()

@@ -30,14 +30,21 @@ func newFront(door protocol.Door, version string, log *slog.Logger) *front {
 	return &front{door: door, version: version, log: log, looks: make(chan struct{}, maxLooks)}
 }
 
+// outlet takes frames for a client. It is safe for concurrent use.
+type outlet interface {
+	// write takes a frame over. It may block while the client does not read.
+	write(frame []byte)
+	// offer takes a frame over or drops it. It does not block.
+	offer(frame []byte)
+}
+
 // session is one MCP connection, whatever carries it. It is safe for concurrent use.
 type session struct {
 	*front
 	endpoint
 	runtime runtimeSession
 
-	// notify sends a frame that answers no request. It is called from one goroutine at a time and may block.
-	notify func(frame []byte)
+	unasked outlet // for frames that answer no request
 
 	life        context.Context //nolint:containedctx // the connection's: calls outlive the request that brought them
 	cancel      context.CancelCauseFunc
@@ -49,6 +56,7 @@ type session struct {
 	calls  map[string]context.CancelCauseFunc // in flight, by id as it came
 	list   listing
 	peer   peer
+	ear    ear
 
 	questions questions // of servers, that the client has not answered
 }
@@ -56,8 +64,8 @@ type session struct {
 // attach opens a connection to an endpoint. ctx carries values only; the connection ends by close. runtimeID names the
 // session of the runtime, which is opened when it is first needed. Errors: those of Door.Subscribe, among them
 // unknown_tenant.
-func (f *front) attach(ctx context.Context, at endpoint, runtimeID string, notify func([]byte)) (*session, error) {
-	s := &session{front: f, endpoint: at, notify: notify, calls: map[string]context.CancelCauseFunc{}}
+func (f *front) attach(ctx context.Context, at endpoint, runtimeID string, unasked outlet) (*session, error) {
+	s := &session{front: f, endpoint: at, unasked: unasked, calls: map[string]context.CancelCauseFunc{}}
 	s.runtime.init(runtimeID)
 	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	unsubscribe, err := f.door.Subscribe(at.Tenant, s.changed)
@@ -75,10 +83,14 @@ func (s *session) close(cause *vakerr.Error) {
 	s.mu.Lock()
 	first := !s.closed
 	s.closed = true
+	leave := s.ear.leave
 	s.mu.Unlock()
 	s.cancel(cause)
 	if first {
 		s.unsubscribe()
+	}
+	if first && leave != nil {
+		leave()
 	}
 	s.work.Wait()
 }
@@ -108,9 +120,9 @@ func (s *session) detach(f func()) {
 
 // accept takes a message in. Messages of a connection are accepted in the order in which they came, as a cancellation
 // concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty for what
-// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream sends a frame that
-// belongs to the request on the request's own stream and may block; nil: there is no such stream.
-func (s *session) accept(m message, stream func(frame []byte)) (answer []byte, work func() []byte) {
+// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream is the request's own, for
+// frames that belong to it; nil: there is none.
+func (s *session) accept(m message, stream outlet) (answer []byte, work func() []byte) {
 	if !m.request() {
 		s.notified(m)
 		return nil, nil
@@ -131,7 +143,7 @@ func (s *session) accept(m message, stream func(frame []byte)) (answer []byte, w
 
 var errClosing = vakerr.New(vakerr.ShuttingDown, "the connection is being closed").WithRemedy("connect again")
 
-func (s *session) answer(m message, stream func([]byte)) ([]byte, func() []byte) {
+func (s *session) answer(m message, stream outlet) ([]byte, func() []byte) {
 	switch mcp.MCPMethod(m.Method) {
 	case mcp.MethodInitialize:
 		return s.initialize(m), nil
@@ -139,15 +151,12 @@ func (s *session) answer(m message, stream func([]byte)) ([]byte, func() []byte)
 		return resultFrame(m.ID, []byte(`{}`)), nil
 	case mcp.MethodSetLogLevel:
 		return s.setLevel(m), nil
-	case mcp.MethodToolsList:
-		return nil, func() []byte { return s.listTools(m) }
+	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
+		return nil, func() []byte { return s.listed(m) }
 	case mcp.MethodToolsCall:
 		return s.prepareCall(m, stream)
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
-		if s.Server != "" {
-			return s.prepareRequest(m, s.Server, m.Params, stream)
-		}
-		fallthrough
+		return s.prepareRequest(m, stream)
 	default:
 		return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
 	}

@@ -50,7 +50,10 @@ func TestInitialize(t *testing.T) {
 			if r.ProtocolVersion != c.want || r.ServerInfo["version"] != "test" {
 				t.Errorf("answer %s: want version %s", answer, c.want)
 			}
-			if diff := cmp.Diff(map[string]any{"tools": map[string]any{"listChanged": true}}, r.Capabilities); diff != "" {
+			if diff := cmp.Diff(map[string]any{
+				"completions": map[string]any{}, "logging": map[string]any{}, "prompts": map[string]any{"listChanged": true},
+				"resources": map[string]any{"listChanged": true, "subscribe": true}, "tools": map[string]any{"listChanged": true},
+			}, r.Capabilities); diff != "" {
 				t.Errorf("capabilities: %s", diff)
 			}
 			if len(r.Instructions) == 0 || len(r.Instructions) > 2048 {
@@ -72,7 +75,7 @@ func TestMessages(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"ping", `{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":"p","result":{}}`},
 		{"ping with a large id", `{"jsonrpc":"2.0","id":123456789012345678901,"method":"ping"}`, `{"jsonrpc":"2.0","id":123456789012345678901,"result":{}}`},
-		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, `"code":-32601`},
+		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"tasks/list"}`, `"code":-32601`},
 		{"discover, of the stateless revisions", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`, `"code":-32601`},
 		{"log level", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, `"result":{}`},
 		{"no log level", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, `"code":-32602`},
@@ -302,7 +305,7 @@ func TestProgress(t *testing.T) {
 		s, _ := attachTest(t, w, everything)
 		m, _ := decode([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":"t-1"}}}`))
 		var said []string
-		_, work := s.accept(m, func(frame []byte) { said = append(said, string(frame)) })
+		_, work := s.accept(m, outletFunc(func(frame []byte) { said = append(said, string(frame)) }))
 		answer := make(chan string, 1)
 		go func() { answer <- string(work()) }()
 		time.Sleep(2*beat + time.Second)

@@ -53,7 +53,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o StdioOptions
 		return err
 	}
 	w := newLineWriter(out)
-	s, err := newFront(o.Door, o.Version, o.Log).attach(ctx, at, SessionKey(o.ClaudeSession), w.write)
+	s, err := newFront(o.Door, o.Version, o.Log).attach(ctx, at, SessionKey(o.ClaudeSession), w)
 	if err != nil {
 		_ = w.close(writePatience)
 		return err
@@ -74,7 +74,7 @@ func serveFrame(s *session, p *pipe, raw []byte) {
 		p.out.write(bad.frame(m.ID))
 		return
 	}
-	answer, work := s.accept(m, p.out.write)
+	answer, work := s.accept(m, p.out)
 	if answer != nil {
 		p.out.write(answer)
 	}

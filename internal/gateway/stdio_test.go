@@ -104,7 +104,7 @@ func TestStdio(t *testing.T) {
 		t.Errorf("call: %s", got)
 	}
 	w.publish(func(tools map[string]*tool) { tools["new"] = named("new") })
-	if got := p.hear(); got != string(listChanged) {
+	if got := p.hear(); got != string(changedFrame(listTools)) {
 		t.Errorf("told %s", got)
 	}
 	if rest, err := p.leave(); rest != "" || err != nil {
@@ -391,7 +391,7 @@ func TestBridge(t *testing.T) {
 		t.Errorf("a large call: %.300s", got)
 	}
 	w.publish(func(tools map[string]*tool) { tools["new"] = named("new") })
-	if got := p.hear(); got != string(listChanged) {
+	if got := p.hear(); got != string(changedFrame(listTools)) {
 		t.Errorf("told %s", got)
 	}
 	if rest, err := p.leave(); rest != "" || err != nil {
@@ -434,8 +434,10 @@ func TestBridgeSurvivesRestart(t *testing.T) {
 	for range 3 {
 		d.stop()
 		d = startDaemon(t, path, w)
-		if got := p.hear(); got != string(listChanged) {
-			t.Fatalf("after a restart: %s, want that the list may have changed", got)
+		for _, kind := range []string{listTools, listPrompts, listResources} {
+			if got := p.hear(); got != string(changedFrame(kind)) {
+				t.Fatalf("after a restart: %s, want that the list of %s may have changed", got, kind)
+			}
 		}
 		p.say(callText(2, "echo", "{}"))
 		if got := p.hear(); !strings.Contains(got, `"id":2,"result":{"content"`) {
@@ -446,9 +448,9 @@ func TestBridgeSurvivesRestart(t *testing.T) {
 	d.stop()
 	p.say(callText(3, "echo", "{}"))
 	d = startDaemon(t, path, w)
-	got := []string{p.hear(), p.hear()}
+	got := []string{p.hear(), p.hear(), p.hear(), p.hear()}
 	slices.Sort(got)
-	if got[1] != string(listChanged) || !strings.Contains(got[0], `"id":3,"result":{"content"`) {
+	if got[3] != string(changedFrame(listTools)) || !strings.Contains(got[0], `"id":3,"result":{"content"`) {
 		t.Errorf("a call in between: %q", got)
 	}
 	if _, err := p.leave(); err != nil {
@@ -479,7 +481,7 @@ func TestBridgeDaemonDiesUnderCall(t *testing.T) {
 		t.Errorf("the call: %s", got)
 	}
 	d = startDaemon(t, path, w)
-	if got := p.hear(); got != string(listChanged) {
+	if got := p.hear(); got != string(changedFrame(listTools)) {
 		t.Errorf("after the restart: %s", got)
 	}
 	if n := len(commands[*sessionv1.Dispatch](w)); n != 1 {

@@ -55,6 +55,10 @@ func (st *stream) waitsLocked(frame []byte) bool {
 	return n > 0 && st.events[n-1].sequence > st.read && string(st.events[n-1].frame) == string(frame)
 }
 
+// write and offer implement outlet.
+func (st *stream) write(frame []byte) { st.send(frame) }
+func (st *stream) offer(frame []byte) { st.send(frame) }
+
 // end says that nothing follows.
 func (st *stream) end() {
 	st.mu.Lock()

@@ -242,7 +242,7 @@ func (m *serverStep) observe(o *capability.Observation) {
 func (m *serverStep) learned(failure string) *capability.Observation {
 	o := &capability.Observation{Failure: failure}
 	if m.observed != nil {
-		o.Catalog, o.Notes = m.observed.Catalog, m.observed.Notes
+		o.Catalog, o.Features, o.Notes = m.observed.Catalog, m.observed.Features, m.observed.Notes
 	}
 	return o
 }
@@ -251,7 +251,7 @@ func equalObservations(a, b *capability.Observation) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Failure == b.Failure && slices.Equal(a.Notes, b.Notes) && (a.Catalog == nil) == (b.Catalog == nil) && slices.EqualFunc(a.Catalog, b.Catalog, equalTools)
+	return a.Failure == b.Failure && a.Features.Equal(b.Features) && slices.Equal(a.Notes, b.Notes) && (a.Catalog == nil) == (b.Catalog == nil) && slices.EqualFunc(a.Catalog, b.Catalog, equalTools)
 }
 
 func equalTools(a, b capability.ObservedTool) bool {

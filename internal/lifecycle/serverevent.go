@@ -40,6 +40,7 @@ type Released struct {
 type Started struct {
 	Generation uint64
 	Catalog    []capability.ObservedTool
+	Features   capability.Features
 	Notes      []string // what it lacks, see capability.Observation
 }
 
@@ -68,8 +69,9 @@ type ListChanged struct{ Generation uint64 }
 type Listed struct {
 	Generation uint64
 	Catalog    []capability.ObservedTool // sorted by name
-	Notes      []string                  // what it lacks
-	Failure    string                    // why there is none; public
+	Features   capability.Features
+	Notes      []string // what it lacks
+	Failure    string   // why there is none; public
 }
 
 // Stop ends the connection and refuses who waits: an operator's act, a revocation, a removal or a shutdown.
@@ -129,7 +131,7 @@ func (e Started) apply(m *serverStep) {
 	m.phase, m.inFlight, m.lastUse = Ready, 0, m.now
 	m.listed = !m.relist
 	m.failedBefore, m.failures = m.failures, 0
-	m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Notes: e.Notes})
+	m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Features: e.Features, Notes: e.Notes})
 }
 
 // catalog tells an empty catalog from one that is not known.
@@ -258,7 +260,7 @@ func (e Listed) apply(m *serverStep) {
 		m.again = true
 		m.list()
 	default:
-		m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Notes: e.Notes})
+		m.observe(&capability.Observation{Catalog: catalog(e.Catalog), Features: e.Features, Notes: e.Notes})
 		// A server that announces changes without end must not make its callers wait without end: those who wait take
 		// what there is, and the next use lists again.
 		m.listed = true

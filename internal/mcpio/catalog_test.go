@@ -148,7 +148,7 @@ func TestCatalogIsRedacted(t *testing.T) {
 func TestListTools(t *testing.T) {
 	list := func(t *testing.T, flags ...string) Catalog {
 		t.Helper()
-		c, catalog, err := Connect(t.Context(), server(t, flags...), Handlers{})
+		c, catalog, _, err := Connect(t.Context(), server(t, flags...), Handlers{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestListTools(t *testing.T) {
 		}
 	})
 	t.Run("error", func(t *testing.T) {
-		_, _, err := Connect(t.Context(), server(t, "-error-on", "tools/list"), Handlers{})
+		_, _, _, err := Connect(t.Context(), server(t, "-error-on", "tools/list"), Handlers{})
 		wantCode(t, err, vakerr.ServerStartFailed)
 	})
 	t.Run("limit of pages", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestConnectionIsRedacted(t *testing.T) {
 	const secret = "tok-4711-secret"
 	s := server(t, "-leak-env", "API_TOKEN")
 	s.Env = append(s.Env, "API_TOKEN="+secret)
-	c, catalog, err := Connect(t.Context(), s, Handlers{})
+	c, catalog, _, err := Connect(t.Context(), s, Handlers{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,21 +97,21 @@ func Dial(ctx context.Context, s Spec, h Handlers) (*Conn, error) {
 	return c, nil
 }
 
-// Connect is Dial and ListTools under one Spec.StartTimeout. On an error nothing is left running.
-func Connect(ctx context.Context, s Spec, h Handlers) (*Conn, Catalog, error) {
+// Connect is Dial, ListTools and ListFeatures under one Spec.StartTimeout. On an error nothing is left running.
+func Connect(ctx context.Context, s Spec, h Handlers) (*Conn, Catalog, Features, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.withDefaults().StartTimeout)
 	defer cancel()
 	c, err := Dial(ctx, s, h)
 	if err != nil {
-		return nil, Catalog{}, err
+		return nil, Catalog{}, Features{}, err
 	}
 	catalog, err := c.ListTools(ctx)
 	if err != nil {
 		err = c.startError(err)
 		_ = c.shutdown(context.WithoutCancel(ctx), true) // what went wrong first is what counts
-		return nil, Catalog{}, err
+		return nil, Catalog{}, Features{}, err
 	}
-	return c, catalog, nil
+	return c, catalog, c.ListFeatures(ctx), nil
 }
 
 func newConn(s Spec, h Handlers) *Conn {

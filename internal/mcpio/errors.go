@@ -138,3 +138,9 @@ func (c *Conn) lostError(method string, sent bool, death *vakerr.Error) error {
 	return vakerr.New(vakerr.OutcomeUnknown, "it is not known whether %s took effect: %s", method, death.Reason).
 		WithRemedy("check what the call was to change before it is repeated").WithCause(death)
 }
+
+// refusedMethod reports whether a server does not know the method of a request.
+func refusedMethod(err error) bool {
+	refused := (*RPCError)(nil)
+	return errors.As(err, &refused) && refused.Code == codeMethodNotFound
+}

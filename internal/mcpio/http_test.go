@@ -23,7 +23,7 @@ func TestHTTPCall(t *testing.T) {
 		"unknown version": {"-protocol", "2031-01-01"}, "string ids": {"-string-ids"}, "stream with noise": {"-sse", "-list-changed-storm", "50"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, catalog, err := Connect(t.Context(), httpServer(t, flags...), Handlers{})
+			c, catalog, _, err := Connect(t.Context(), httpServer(t, flags...), Handlers{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestHTTPListChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := make(chan struct{}, 64)
 			flags = append(flags, "-list-changed-on-call", "-list-changed-after", "500ms")
-			c := dial(t, httpServer(t, flags...), Handlers{ToolsChanged: func() { changed <- struct{}{} }})
+			c := dial(t, httpServer(t, flags...), Handlers{ListChanged: func() { changed <- struct{}{} }})
 			mustCall(t, c, "echo", `{"text":"x"}`)
 			select {
 			case <-changed:

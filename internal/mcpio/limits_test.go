@@ -47,7 +47,7 @@ func TestTimeLimits(t *testing.T) {
 	t.Run("no list within the time of the start", func(t *testing.T) {
 		s := server(t, "-mute-on", "tools/list")
 		s.StartTimeout = 300 * time.Millisecond
-		_, _, err := Connect(t.Context(), s, Handlers{})
+		_, _, _, err := Connect(t.Context(), s, Handlers{})
 		wantCode(t, err, vakerr.ServerStartFailed)
 	})
 	t.Run("no answer to a call", func(t *testing.T) {

@@ -12,55 +12,65 @@ import (
 // that repeats a cursor, or has more pages or tools than the limits allow, gives a catalog that is marked as truncated.
 // ctx and Spec.CallTimeout bound the whole list.
 func (c *Conn) ListTools(ctx context.Context) (Catalog, error) {
+	b := newCatalogBuilder(c.spec.Limits, c.redact)
+	cut, err := c.pages(ctx, "tools/list", "tools", b.add)
+	if err != nil {
+		return Catalog{}, err
+	}
+	if cut != "" {
+		b.truncate(cut)
+	}
+	return b.catalog(), nil
+}
+
+// pages hands every element of a list to add until it says that there is no room. cut says why a list is not complete. ctx
+// and Spec.CallTimeout bound the whole list.
+func (c *Conn) pages(ctx context.Context, method, member string, add func(raw json.RawMessage) bool) (cut string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.spec.CallTimeout)
 	defer cancel()
-	b := newCatalogBuilder(c.spec.Limits, c.redact)
 	seen := map[string]bool{}
 	var cursor json.RawMessage
 	for page := 1; ; page++ {
-		p, err := c.listPage(ctx, cursor)
+		elements, next, err := c.page(ctx, method, member, cursor)
 		if err != nil {
-			return Catalog{}, err
+			return "", err
 		}
-		for _, raw := range p.Tools {
-			if !b.add(raw) {
-				return b.catalog(), nil
+		for _, raw := range elements {
+			if !add(raw) {
+				return "", nil
 			}
 		}
-		cursor = p.NextCursor
-		switch next := string(cursor); {
-		case next == "" || next == "null" || next == `""`:
-			return b.catalog(), nil
-		case seen[next]:
-			b.truncate("the server repeats a cursor")
-			return b.catalog(), nil
+		cursor = next
+		switch text := string(next); {
+		case text == "" || text == "null" || text == `""`:
+			return "", nil
+		case seen[text]:
+			return "the server repeats a cursor", nil
 		case page == c.spec.Limits.Pages:
-			b.truncate(fmt.Sprintf("more than %d pages", page))
-			return b.catalog(), nil
+			return fmt.Sprintf("more than %d pages", page), nil
 		default:
-			seen[next] = true
+			seen[text] = true
 		}
 	}
 }
 
-type toolPage struct {
-	Tools      []json.RawMessage `json:"tools"`
-	NextCursor json.RawMessage   `json:"nextCursor"` // opaque; sent back as it came
-}
-
-func (c *Conn) listPage(ctx context.Context, cursor json.RawMessage) (toolPage, error) {
+// page asks for one page. A cursor is opaque, and sent back as it came.
+func (c *Conn) page(ctx context.Context, method, member string, cursor json.RawMessage) (elements []json.RawMessage, next json.RawMessage, err error) {
 	var params json.RawMessage
 	if cursor != nil {
 		params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
 	}
-	raw, err := c.Request(ctx, "tools/list", params, CallOptions{})
+	raw, err := c.Request(ctx, method, params, CallOptions{})
 	if err != nil {
-		return toolPage{}, err
+		return nil, nil, err
 	}
-	var p toolPage
-	if err := json.Unmarshal(raw, &p); err != nil || p.Tools == nil {
-		return toolPage{}, vakerr.New(vakerr.ServerProtocol, "server %q answered tools/list without a list of tools", c.spec.Name).
+	var p map[string]json.RawMessage
+	if err = json.Unmarshal(raw, &p); err == nil {
+		err = json.Unmarshal(p[member], &elements)
+	}
+	if err != nil || elements == nil {
+		return nil, nil, vakerr.New(vakerr.ServerProtocol, "server %q answered %s without a list", c.spec.Name, method).
 			WithRemedy("report it to the author of the server").WithCause(err)
 	}
-	return p, nil
+	return elements, p["nextCursor"], nil
 }

@@ -13,9 +13,9 @@ func (c *Conn) notified(callID int64, method, params []byte) {
 		return
 	}
 	switch name {
-	case "notifications/tools/list_changed":
-		if c.on.ToolsChanged != nil {
-			c.on.ToolsChanged()
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		if c.on.ListChanged != nil {
+			c.on.ListChanged()
 		}
 	case "notifications/progress":
 		c.calls.progressed(params)

@@ -130,8 +130,8 @@ func orDuration(v *time.Duration, fallback time.Duration) {
 // Dial returns and from more than one goroutine, so they post and return: one that blocks, or calls the Conn, stops it.
 // A nil handler is not called.
 type Handlers struct {
-	// ToolsChanged says that the catalog may have changed. Nothing is coalesced here.
-	ToolsChanged func()
+	// ListChanged says that the catalog or a list of features may have changed. Nothing is coalesced here.
+	ListChanged func()
 	// Notification gets every other notification but progress and log messages, which go to the client of the call that
 	// they belong to. The handler owns params.
 	Notification func(method string, params json.RawMessage)

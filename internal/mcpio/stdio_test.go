@@ -143,7 +143,7 @@ func TestListChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := make(chan struct{}, 1000)
-			c := dial(t, server(t, tt.flags...), Handlers{ToolsChanged: func() { changed <- struct{}{} }})
+			c := dial(t, server(t, tt.flags...), Handlers{ListChanged: func() { changed <- struct{}{} }})
 			mustCall(t, c, "echo", `{"text":"x"}`)
 			for range tt.want {
 				select {
@@ -170,7 +170,7 @@ func TestRequestsOfTheServerAreAnswered(t *testing.T) {
 
 func TestModernServer(t *testing.T) {
 	changed := make(chan struct{}, 16)
-	c := dial(t, server(t, "-modern", "-list-changed-after", "1ms"), Handlers{ToolsChanged: func() { changed <- struct{}{} }})
+	c := dial(t, server(t, "-modern", "-list-changed-after", "1ms"), Handlers{ListChanged: func() { changed <- struct{}{} }})
 	if info := c.Info(); info.Era != EraModern || info.Protocol != modernVersion || info.ServerName != "faultserver" {
 		t.Fatalf("info %+v", info)
 	}

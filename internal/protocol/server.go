@@ -36,6 +36,8 @@ type ServerRequest struct {
 	Extra   json.RawMessage // an object with any of _meta, inputResponses and requestState; empty: none
 	Session string
 	Client  Client // nil: nobody answers what the server asks
+
+	ClientName string // under which Clients knows Client
 }
 
 // Lease lets its holder send requests on a running connection until it calls Release, once. answered says that the

@@ -99,12 +99,18 @@ func Resolve(a *Admitted, name string, arguments json.RawMessage, removed Remove
 	return t, nil
 }
 
-// ResolveRequest is Resolve for one of Requests to a server, whose params are given.
+// ResolveRequest is Resolve for one of Requests, whose params are given, to a server; for an empty one to the server that
+// the params tell.
 func ResolveRequest(a *Admitted, server, method string, params json.RawMessage, removed Removed) (Target, error) {
 	r := resolver{a, removed}
 	object, err := parseObject(method, params)
 	if err != nil {
 		return Target{}, err
+	}
+	if server == "" {
+		if server, object, err = a.route(method, object); err != nil {
+			return Target{}, err
+		}
 	}
 	t, err := r.repair(server, server, method, ActionRequest, object)
 	if err != nil {

@@ -911,8 +911,8 @@ type Dispatch struct {
 	// What a server's request carries beside name and arguments: an object with any of _meta, inputResponses and
 	// requestState, at most 1 MiB; empty: nothing.
 	ExtraJson []byte `protobuf:"bytes,8,opt,name=extra_json,json=extraJson,proto3" json:"extra_json,omitempty"`
-	// When set, the call is this request of MCP instead of tools/call: name is a server, arguments_json are the params, and
-	// result_json is the result as the server gave it. One of resources/read, resources/subscribe, resources/unsubscribe,
+	// When set, the call is this request of MCP instead of tools/call: name is a server, or empty where the params tell which;
+	// arguments_json are the params, and result_json is the result as the server gave it. One of resources/read, resources/subscribe, resources/unsubscribe,
 	// prompts/get and completion/complete.
 	Method        string `protobuf:"bytes,9,opt,name=method,proto3" json:"method,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1721,6 +1721,144 @@ func (x *ListToolsResult) GetEpoch() uint64 {
 	return 0
 }
 
+// ListFeatures asks which prompts, resources or resource templates of servers a session could use now, without starting a
+// server. Sender: the MCP front. Receiver: the session. Reply: ListFeaturesResult.
+type ListFeatures struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant; empty means "default".
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Session.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// prompts, resources or templates.
+	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// When set: only those of that server, under their own names. Otherwise prompts are named as the tools of servers are.
+	Server        string `protobuf:"bytes,4,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFeatures) Reset() {
+	*x = ListFeatures{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFeatures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFeatures) ProtoMessage() {}
+
+func (x *ListFeatures) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFeatures.ProtoReflect.Descriptor instead.
+func (*ListFeatures) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListFeatures) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ListFeatures) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ListFeatures) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ListFeatures) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+// ListFeaturesResult answers ListFeatures.
+type ListFeaturesResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A JSON array of definitions as MCP has them, sorted by name or URI.
+	FeaturesJson []byte `protobuf:"bytes,1,opt,name=features_json,json=featuresJson,proto3" json:"features_json,omitempty"`
+	// Digest of features_json: equal digests mean that the client has nothing to learn.
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Current epoch.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFeaturesResult) Reset() {
+	*x = ListFeaturesResult{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFeaturesResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFeaturesResult) ProtoMessage() {}
+
+func (x *ListFeaturesResult) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFeaturesResult.ProtoReflect.Descriptor instead.
+func (*ListFeaturesResult) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListFeaturesResult) GetFeaturesJson() []byte {
+	if x != nil {
+		return x.FeaturesJson
+	}
+	return nil
+}
+
+func (x *ListFeaturesResult) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ListFeaturesResult) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 var File_vak_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_vak_session_v1_session_proto_rawDesc = "" +
@@ -1884,6 +2022,16 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"tools_json\x18\x01 \x01(\fR\ttoolsJson\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"q\n" +
+	"\fListFeatures\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06server\x18\x04 \x01(\tR\x06server\"g\n" +
+	"\x12ListFeaturesResult\x12#\n" +
+	"\rfeatures_json\x18\x01 \x01(\fR\ffeaturesJson\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epochBDZBgithub.com/vak-actors/vak-actors/messages/vak/session/v1;sessionv1b\x06proto3"
 
 var (
@@ -1898,7 +2046,7 @@ func file_vak_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_vak_session_v1_session_proto_rawDescData
 }
 
-var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_vak_session_v1_session_proto_goTypes = []any{
 	(*OpenSession)(nil),        // 0: vak.session.v1.OpenSession
 	(*Worker)(nil),             // 1: vak.session.v1.Worker
@@ -1921,22 +2069,24 @@ var file_vak_session_v1_session_proto_goTypes = []any{
 	(*ListSessionsResult)(nil), // 18: vak.session.v1.ListSessionsResult
 	(*ListTools)(nil),          // 19: vak.session.v1.ListTools
 	(*ListToolsResult)(nil),    // 20: vak.session.v1.ListToolsResult
-	nil,                        // 21: vak.session.v1.OpenSession.AttributesEntry
-	nil,                        // 22: vak.session.v1.Session.AttributesEntry
-	(*v1.Delta)(nil),           // 23: vak.common.v1.Delta
-	(*v1.Refusal)(nil),         // 24: vak.common.v1.Refusal
+	(*ListFeatures)(nil),       // 21: vak.session.v1.ListFeatures
+	(*ListFeaturesResult)(nil), // 22: vak.session.v1.ListFeaturesResult
+	nil,                        // 23: vak.session.v1.OpenSession.AttributesEntry
+	nil,                        // 24: vak.session.v1.Session.AttributesEntry
+	(*v1.Delta)(nil),           // 25: vak.common.v1.Delta
+	(*v1.Refusal)(nil),         // 26: vak.common.v1.Refusal
 }
 var file_vak_session_v1_session_proto_depIdxs = []int32{
-	21, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
+	23, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
 	1,  // 1: vak.session.v1.OpenSession.worker:type_name -> vak.session.v1.Worker
 	3,  // 2: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
-	22, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
+	24, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
 	1,  // 4: vak.session.v1.Session.worker:type_name -> vak.session.v1.Worker
 	5,  // 5: vak.session.v1.Reading.axes:type_name -> vak.session.v1.Axes
 	4,  // 6: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
-	23, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
+	25, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
 	8,  // 8: vak.session.v1.BeginTurnResult.invocation:type_name -> vak.session.v1.Invocation
-	24, // 9: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
+	26, // 9: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
 	3,  // 10: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
 	3,  // 11: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
 	12, // [12:12] is the sub-list for method output_type
@@ -1957,7 +2107,7 @@ func file_vak_session_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_session_v1_session_proto_rawDesc), len(file_vak_session_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
