@@ -17,8 +17,10 @@ import (
 
 func serverProps(c Config, k key, s *capability.Server, b *board, pool actorkit.Ref) actorkit.Props {
 	return actorkit.Props{Kind: "mcpserver", Mailbox: 1 << 12, New: func() actorkit.Actor {
-		return &server{Config: c, key: k, server: s, board: b, pool: pool, demands: make(map[lifecycle.DemandID]actorkit.Replier),
-			wanted: &subscriptions{clients: c.Connector.Clients}}
+		return &server{
+			Config: c, key: k, server: s, board: b, pool: pool, demands: make(map[lifecycle.DemandID]actorkit.Replier),
+			wanted: &subscriptions{clients: c.Connector.Clients},
+		}
 	}}
 }
 

@@ -71,7 +71,7 @@ func TestQuestionsReachTheClient(t *testing.T) {
 		if err := json.Unmarshal([]byte(<-frames), &question); err != nil || question.Method != "roots/list" {
 			t.Fatalf("%+v, %v", question, err)
 		}
-		ask(t, s, fmt.Sprintf(`{"jsonrpc":"2.0","id":"vak-999","result":{}}`)) // nobody asked that
+		ask(t, s, `{"jsonrpc":"2.0","id":"vak-999","result":{}}`) // nobody asked that
 		ask(t, s, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, question.ID, answer))
 		if got := <-frames; !strings.Contains(got, want) {
 			t.Errorf("%s: %s", answer, got)

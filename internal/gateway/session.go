@@ -106,18 +106,6 @@ func (s *session) begin() bool {
 	return true
 }
 
-// detach runs f on a goroutine of the connection's; here, when the connection is closed and f has little left to do.
-func (s *session) detach(f func()) {
-	if !s.begin() {
-		f()
-		return
-	}
-	go func() {
-		defer s.work.Done()
-		f()
-	}()
-}
-
 // accept takes a message in. Messages of a connection are accepted in the order in which they came, as a cancellation
 // concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty for what
 // is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream is the request's own, for

@@ -29,9 +29,10 @@ type responder struct {
 	queue chan []byte // answers to send
 	send  func(frame []byte)
 
-	mu    sync.Mutex                         // guards asked
-	asked map[string]context.CancelCauseFunc // questions that wait for a client, by the server's id
-	work  sync.WaitGroup
+	mu     sync.Mutex                         // guards what follows
+	asked  map[string]context.CancelCauseFunc // questions that wait for a client, by the server's id
+	closed bool
+	work   sync.WaitGroup // not added to once closed is set
 }
 
 func newResponder(c *Conn, send func(frame []byte)) *responder {
@@ -104,7 +105,7 @@ func (r *responder) enter(call *activeCall, id []byte) (context.Context, context
 		return nil, nil, vakerr.New(vakerr.InvalidRequest, "a request with this id waits already")
 	case len(r.asked) >= maxQuestions:
 		return nil, nil, vakerr.New(vakerr.TooMany, "%d requests of the server wait already", maxQuestions)
-	case r.c.life.Err() != nil:
+	case r.closed || r.c.life.Err() != nil:
 		return nil, nil, vakerr.New(vakerr.ServerStopped, "the connection is being closed")
 	}
 	ctx, cancel := context.WithCancelCause(call.ctx)
@@ -165,7 +166,8 @@ func (r *responder) run(ctx context.Context) {
 // finish waits for the questions, which the end of the connection gives up; none is added any more.
 func (r *responder) finish() {
 	r.mu.Lock()
-	r.mu.Unlock() //nolint:staticcheck // whoever entered before the end has counted itself now
+	r.closed = true
+	r.mu.Unlock()
 	r.work.Wait()
 }
 
