@@ -158,6 +158,15 @@ const (
 	TransportWebSocket Transport = "ws"
 )
 
+// Era is a generation of MCP that a server is spoken to in.
+type Era string
+
+// The eras.
+const (
+	EraLegacy Era = "legacy" // initialize and sessions: up to 2025-11-25
+	EraModern Era = "modern" // stateless: 2026-07-28
+)
+
 // Isolation says who may share one connection to a server.
 type Isolation string
 
@@ -177,6 +186,8 @@ type Server struct {
 	Cwd       string            `json:"cwd,omitempty"` // relative to the workspace; empty: the workspace
 	URL       string            `json:"url,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
+
+	Era Era `json:"era,omitempty"` // empty: found out at each start, legacy first
 
 	Isolation    Isolation     `json:"isolation"`
 	IdleTTL      time.Duration `json:"idleTTL"`      // an unused connection is closed after it

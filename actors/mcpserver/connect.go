@@ -205,6 +205,7 @@ func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mc
 	spec = mcpio.Spec{
 		Name: name, ClientName: "vak-actors", ClientVersion: k.Version, GroupDir: k.GroupDir,
 		StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, Capabilities: clientFeatures(s),
+		Era: map[capability.Era]mcpio.Era{capability.EraLegacy: mcpio.EraLegacy, capability.EraModern: mcpio.EraModern}[s.Era],
 	}
 	switch s.Transport {
 	case capability.TransportHTTP:

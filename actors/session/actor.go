@@ -60,7 +60,7 @@ type inFlight struct {
 	reply actorkit.Replier
 	bound *boundTurn // that it belongs to, which may have ended
 
-	request bool // of MCP, other than a call of a tool
+	request bool // of MCP, other than a plain call of a tool
 }
 
 // Receive implements actorkit.Actor.

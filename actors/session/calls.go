@@ -139,7 +139,7 @@ func (s *session) start(c *actorkit.Context, m *sessionv1.Dispatch, by command) 
 	if s.calls == nil {
 		s.calls = make(map[string]*inFlight)
 	}
-	s.calls[id] = &inFlight{ref, by.reply, s.bound, m.GetMethod() != ""}
+	s.calls[id] = &inFlight{ref, by.reply, s.bound, m.GetMethod() != "" || answers(m.GetExtraJson())}
 }
 
 // channels are those by whose policy a call is judged when it is made.
@@ -185,11 +185,24 @@ func (s *session) onFinished(c *actorkit.Context, m finished) {
 	c.Stop(call.ref)
 }
 
+// answers reports whether a call answers what its server asked before: what the server has against that is the client's to
+// hear.
+func answers(extra json.RawMessage) bool {
+	var e struct {
+		Responses json.RawMessage `json:"inputResponses"`
+		State     json.RawMessage `json:"requestState"`
+	}
+	return len(extra) > 0 && json.Unmarshal(extra, &e) == nil && len(e.Responses)+len(e.State) > 0
+}
+
+// codeMissingCapability is the code of a server's error that says what its client would have to declare.
+const codeMissingCapability = -32021
+
 // serverError is the error that a server answered a request of MCP with, as it gave it; nil where it did not, or where the
-// call was one of a tool, whose caller is told in the runtime's words.
+// call was one of a tool, whose caller is told in the runtime's words, unless only a client can do something about it.
 func (f *inFlight) serverError(refusal *vakerr.Error) []byte {
 	answered := (*protocol.RPCError)(nil)
-	if !f.request || refusal == nil || !errors.As(refusal, &answered) {
+	if refusal == nil || !errors.As(refusal, &answered) || !f.request && answered.Code != codeMissingCapability {
 		return nil
 	}
 	text, err := json.Marshal(answered)

@@ -120,6 +120,7 @@ type Server struct {
 	Serves    capability.Domains
 
 	Isolation     capability.Isolation // default shared
+	Era           capability.Era       // empty: found out at each start
 	IdleTTL       time.Duration        // default 15m
 	StartTimeout  time.Duration        // default 10s
 	CallTimeout   time.Duration        // default 60s

@@ -59,6 +59,9 @@ func readServers(top *section) map[string]Server {
 	return servers
 }
 
+// eraAuto is the era of a server that does not say: legacy is tried first.
+const eraAuto = "auto"
+
 // server reads every key of an entry and closes it.
 func (s *section) server() Server {
 	server := DefaultServer()
@@ -73,6 +76,9 @@ func (s *section) server() Server {
 	server.Serves = s.domains("serves")
 	server.Isolation = capability.Isolation(s.oneOf("isolation", string(server.Isolation),
 		string(capability.IsolationShared), string(capability.IsolationSession)))
+	if era := s.oneOf("era", eraAuto, eraAuto, string(capability.EraLegacy), string(capability.EraModern)); era != eraAuto {
+		server.Era = capability.Era(era)
+	}
 	server.IdleTTL = s.duration("idle_ttl", server.IdleTTL)
 	server.StartTimeout = s.duration("start_timeout", server.StartTimeout)
 	server.CallTimeout = s.duration("call_timeout", server.CallTimeout)

@@ -58,24 +58,24 @@ func readCall(m message) (call, *rpcError) {
 }
 
 // prepareCall enters a call among those in flight.
-func (s *session) prepareCall(m message, stream outlet) ([]byte, func() []byte) {
+func (s *session) prepareCall(m message, by asker) ([]byte, func() []byte) {
 	c, bad := readCall(m)
 	if bad != nil {
 		return bad.frame(m.ID), nil
 	}
 	ctx, cancel := context.WithCancelCause(s.life)
-	if err := s.enter(c.id, cancel); err != nil {
+	if err := s.enter(by.key, cancel); err != nil {
 		cancel(err.err)
 		return err.frame(m.ID), nil
 	}
 	return nil, func() []byte {
-		defer s.leaveCall(c.id, cancel)
-		client, name, leave := s.attend(c.token, stream)
+		defer s.leaveCall(by.key, cancel)
+		client, name, leave := s.attend(c.token, by)
 		defer leave()
 		c.client = name
 		stop := client.heartbeat()
 		defer stop()
-		answer := s.callTool(ctx, c)
+		answer := s.callTool(ctx, c, by)
 		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value: another cancellation is answered
 			return nil
 		}
@@ -83,26 +83,26 @@ func (s *session) prepareCall(m message, stream outlet) ([]byte, func() []byte) 
 	}
 }
 
-func (s *session) enter(id json.RawMessage, cancel context.CancelCauseFunc) *rpcError {
+func (s *session) enter(key string, cancel context.CancelCauseFunc) *rpcError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, taken := s.calls[string(id)]; taken {
+	if _, taken := s.calls[key]; taken {
 		return invalidRequest("a call with this id is in flight")
 	}
 	if len(s.calls) >= maxCalls {
 		return failure(vakerr.New(vakerr.TooMany, "%d calls are in flight on this connection", maxCalls).
 			WithRemedy("wait for one of them"))
 	}
-	s.calls[string(id)] = cancel
+	s.calls[key] = cancel
 	return nil
 }
 
 // leaveCall takes a call out; the last one of a burst lets the list be looked at.
-func (s *session) leaveCall(id json.RawMessage, cancel context.CancelCauseFunc) {
+func (s *session) leaveCall(key string, cancel context.CancelCauseFunc) {
 	cancel(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.calls, string(id))
+	delete(s.calls, key)
 	s.lookLocked()
 }
 
@@ -115,42 +115,45 @@ func (s *session) busy() bool {
 
 // callTool has the session make the call and returns the answer. What refuses or fails a call is a result, which the
 // model sees; only a tool that does not exist is an error of the protocol.
-func (s *session) callTool(ctx context.Context, c call) []byte {
+func (s *session) callTool(ctx context.Context, c call, by asker) []byte {
 	if len(c.arguments) > maxArguments {
-		return refusalFrame(c.id, vakerr.New(vakerr.TooLarge, "the arguments have %d bytes, more than the %d allowed",
+		return by.refusal(c.id, vakerr.New(vakerr.TooLarge, "the arguments have %d bytes, more than the %d allowed",
 			len(c.arguments), maxArguments).WithRemedy("send less at once"))
 	}
-	result, err := s.dispatch(ctx, c)
+	result, refused, err := s.dispatch(ctx, c)
 	switch {
+	case len(refused) > 0:
+		return errorFrame(c.id, refused)
 	case vakerr.CodeOf(err) == vakerr.UnknownTool && !s.lists(ctx, c.name):
 		return failure(err).frame(c.id)
 	case err != nil:
-		return refusalFrame(c.id, s.public(err))
+		return by.refusal(c.id, s.public(err))
 	case len(result) == 0:
-		return refusalFrame(c.id, vakerr.New(vakerr.Internal, "the tool answered with nothing"))
+		return by.refusal(c.id, vakerr.New(vakerr.Internal, "the tool answered with nothing"))
 	}
-	return resultFrame(c.id, result)
+	return by.result(c.id, false, result)
 }
 
-// dispatch returns the tool's result as it came, or why there is none.
-func (s *session) dispatch(ctx context.Context, c call) (json.RawMessage, error) {
+// dispatch returns the tool's result as it came, or why there is none; refused is an error of the server that is the client's
+// to mend.
+func (s *session) dispatch(ctx context.Context, c call) (result, refused json.RawMessage, err error) {
 	command := &sessionv1.Dispatch{
 		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.address(c.name), ArgumentsJson: c.arguments,
 		ExtraJson: c.extra, Client: c.client,
 	}
-	var result json.RawMessage
-	err := s.within(ctx, func() error {
+	err = s.within(ctx, func() error {
 		answer, err := protocol.Call[*sessionv1.DispatchResult](ctx, s.door, command)
 		if err != nil {
 			return err
 		}
 		if refusal := answer.GetRefusal(); refusal != nil {
+			refused = answer.GetErrorJson()
 			return wire.Error(refusal)
 		}
 		result = answer.GetResultJson()
 		return nil
 	})
-	return result, err
+	return result, refused, err
 }
 
 // public is the face of err that a client sees; what it hides is logged.
@@ -162,8 +165,9 @@ func (s *session) public(err error) *vakerr.Error {
 	return e
 }
 
-func refusalFrame(id json.RawMessage, err *vakerr.Error) []byte {
-	return resultFrame(id, op.Failure(err).Content)
+// refusal is the answer to a call that was refused or failed.
+func (by asker) refusal(id json.RawMessage, err *vakerr.Error) []byte {
+	return by.result(id, false, op.Failure(err).Content)
 }
 
 // heartbeat says, at each beat, that the call still runs, to a client that asked for progress and hears none from the

@@ -62,7 +62,7 @@ func (q *questions) answered(m message) {
 type caller struct {
 	s     *session
 	token json.RawMessage // of the progress the client asked for; empty: none
-	to    outlet          // the request's own stream
+	asker
 
 	heard atomic.Bool // the server has told of its progress
 }
@@ -70,11 +70,11 @@ type caller struct {
 var _ protocol.Client = (*caller)(nil)
 
 // attend enters the client of a request while it runs, where there is a stream on which it can be asked.
-func (s *session) attend(token json.RawMessage, stream outlet) (client *caller, name string, leave func()) {
-	if stream == nil {
+func (s *session) attend(token json.RawMessage, by asker) (client *caller, name string, leave func()) {
+	if by.to == nil {
 		return nil, "", func() {}
 	}
-	client = &caller{s: s, token: token, to: stream}
+	client = &caller{s: s, token: token, asker: by}
 	name, leave = s.door.Attend(client)
 	return client, name, leave
 }
@@ -87,15 +87,21 @@ func (s *session) standing() string {
 		return ""
 	}
 	if s.ear.name == "" {
-		s.ear.name, s.ear.leave = s.door.Attend(&caller{s: s, to: s.unasked})
+		s.ear.name, s.ear.leave = s.door.Attend(&caller{s: s, asker: asker{to: s.unasked}})
 	}
 	return s.ear.name
 }
 
 // Ask implements protocol.Client.
 func (c *caller) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	if !c.s.declares(method) {
+	if !c.peer.declares(method) {
 		return nil, &protocol.RPCError{Code: mcp.METHOD_NOT_FOUND, Message: "the client does not support " + method}
+	}
+	switch {
+	case c.held != nil:
+		return c.held.ask(ctx, method, params)
+	case c.modern:
+		return nil, &protocol.RPCError{Code: mcp.METHOD_NOT_FOUND, Message: "the client cannot be asked during this request"}
 	}
 	id, answer := c.s.questions.ask()
 	if answer == nil {
@@ -137,7 +143,7 @@ func (c *caller) Tell(method string, params json.RawMessage) {
 		c.heard.Store(true)
 		params = encode(fields)
 	case mcp.MethodNotificationMessage:
-		if !c.s.wantsMessage(params) {
+		if !c.wantsMessage(params) {
 			return
 		}
 	}
@@ -146,22 +152,18 @@ func (c *caller) Tell(method string, params json.RawMessage) {
 
 // Capabilities implements protocol.Client.
 func (c *caller) Capabilities() json.RawMessage {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return c.s.peer.capabilities
+	return c.peer.capabilities
 }
 
-// TakesQuestions implements protocol.Client: clients of this era are asked by requests.
-func (c *caller) TakesQuestions() bool { return false }
+// TakesQuestions implements protocol.Client: clients of the legacy era are asked by requests.
+func (c *caller) TakesQuestions() bool { return c.modern }
 
 // WantsProgress implements protocol.Client.
 func (c *caller) WantsProgress() bool { return len(c.token) > 0 }
 
 // LogLevel implements protocol.Client.
 func (c *caller) LogLevel() string {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
-	return c.s.peer.level
+	return c.peer.level
 }
 
 // ear is the attendance of a connection for what belongs to no request; the zero value until it is needed.
@@ -183,7 +185,7 @@ var levels = []string{
 }
 
 // setLevel notes which log messages of servers the client wants.
-func (s *session) setLevel(m message) []byte {
+func (s *session) setLevel(m message, _ asker) []byte {
 	var p struct {
 		Level string `json:"level"`
 	}
@@ -196,29 +198,28 @@ func (s *session) setLevel(m message) []byte {
 	return resultFrame(m.ID, []byte(`{}`))
 }
 
-// wantsMessage reports whether the client wants to see a log message. Of a level that nobody knows it wants all.
-func (s *session) wantsMessage(params json.RawMessage) bool {
+// wantsMessage reports whether the client wants to see a log message. Of a level that nobody knows it wants all; in the modern
+// era it wants none unless it says so.
+func (by asker) wantsMessage(params json.RawMessage) bool {
 	var p struct {
 		Level string `json:"level"`
 	}
 	_ = json.Unmarshal(params, &p)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if by.modern && by.peer.level == "" {
+		return false
+	}
 	at := slices.Index(levels, p.Level)
-	return at < 0 || at >= slices.Index(levels, s.peer.level)
+	return at < 0 || at >= slices.Index(levels, by.peer.level)
 }
 
 // declares reports whether the client said that it answers requests of a method.
-func (s *session) declares(method string) bool {
-	s.mu.Lock()
-	declared := s.peer.capabilities
-	s.mu.Unlock()
+func (p peer) declares(method string) bool {
 	var can struct {
 		Sampling    json.RawMessage `json:"sampling"`
 		Elicitation json.RawMessage `json:"elicitation"`
 		Roots       json.RawMessage `json:"roots"`
 	}
-	if json.Unmarshal(declared, &can) != nil {
+	if json.Unmarshal(p.capabilities, &can) != nil {
 		return false
 	}
 	switch mcp.MCPMethod(method) {

@@ -56,6 +56,7 @@ type Handler struct {
 	stop     chan struct{}  // closed by Close
 	stopOnce sync.Once      // guards stop
 	work     sync.WaitGroup // the sweep
+	making   sync.Mutex     // held while a session of the modern era is looked for and made
 }
 
 // NewHandler starts a handler.
@@ -110,6 +111,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, statusOf(err), err)
 		return
 	}
+	if r.Method != http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		w.Header().Set("Allow", "POST") // this era has no sessions to end, and no stream of its own
+		refuse(w, http.StatusMethodNotAllowed, vakerr.New(vakerr.InvalidRequest, "MCP %s is served by POST only", modernVersion))
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		h.post(w, r, at) //nolint:contextcheck // a call belongs to its session and outlives the request
@@ -149,7 +155,7 @@ func (h *Handler) admit(r *http.Request) (request, error) {
 			return request{}, err
 		}
 	}
-	return request{at, principal(r, local)}, checkVersion(r)
+	return request{at, principal(r, local)}, nil
 }
 
 // route reads the path.
@@ -180,8 +186,16 @@ func route(r *http.Request) (endpoint, error) {
 var errNoRoute = vakerr.New(vakerr.InvalidRequest, "nothing is served at this path").
 	WithRemedy("use /mcp, /mcp/<tenant> or /mcp/<tenant>/server/<name>")
 
-// checkVersion refuses revisions of the protocol this server does not speak. A client of the stateless revisions, which
-// asks without a session, learns from the answer which handshake to use.
+// modernRequest reports whether a message is one of the stateless era: its header or its body says so.
+func modernRequest(header http.Header, m message) bool {
+	if mcp.IsModernProtocol(header.Get(mcp.HeaderProtocolVersion)) || m.Method == string(mcp.MethodServerDiscover) {
+		return true
+	}
+	_, claims := readMeta(m.Params)
+	return claims
+}
+
+// checkVersion refuses legacy revisions of the protocol that this server does not speak.
 func checkVersion(r *http.Request) error {
 	v := r.Header.Get(mcp.HeaderProtocolVersion)
 	if v == "" || mcp.IsValidProtocolVersion(v) && !mcp.IsModernProtocol(v) {

@@ -191,8 +191,8 @@ func TestStatusCodes(t *testing.T) {
 			}
 			switch {
 			case c.want == 404 && c.code == "session_not_found" && body.Error.Code != -32001,
-				c.name == "stateless version" && body.Error.Code != -32022,
-				c.name == "discover without a version" && body.Error.Code != -32601:
+				c.name == "stateless version" && body.Error.Code != -32602,
+				c.name == "discover without a version" && body.Error.Code != -32602:
 				t.Errorf("JSON-RPC code %d", body.Error.Code)
 			}
 		})

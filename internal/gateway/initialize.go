@@ -11,7 +11,7 @@ const serverName = "vak-actors"
 
 // initialize answers the handshake, and nothing else is waited for: the runtime's session is opened when it is needed,
 // and servers are started by calls. It may be repeated.
-func (s *session) initialize(m message) []byte {
+func (s *session) initialize(m message, _ asker) []byte {
 	var p struct {
 		Version      string          `json:"protocolVersion"`
 		Capabilities json.RawMessage `json:"capabilities"`
@@ -28,32 +28,41 @@ func (s *session) initialize(m message) []byte {
 	s.peer.capabilities = bounded(p.Capabilities)
 	s.mu.Unlock()
 
-	var result struct {
-		Version      string `json:"protocolVersion"`
-		Capabilities struct {
-			Completions struct{} `json:"completions"`
-			Logging     struct{} `json:"logging"`
-			Prompts     changing `json:"prompts"`
-			Resources   struct {
-				changing
-				Subscribe bool `json:"subscribe"`
-			} `json:"resources"`
-			Tools changing `json:"tools"`
-		} `json:"capabilities"`
-		Server struct {
-			Name    string `json:"name"`
-			Title   string `json:"title"`
-			Version string `json:"version"`
-		} `json:"serverInfo"`
-		Instructions string `json:"instructions"`
-	}
-	result.Version = mcp.NegotiateLegacyVersion(p.Version)
-	result.Capabilities.Prompts.ListChanged = true
-	result.Capabilities.Resources.ListChanged, result.Capabilities.Resources.Subscribe = true, true
-	result.Capabilities.Tools.ListChanged = true
-	result.Server.Name, result.Server.Title, result.Server.Version = serverName, serverName, s.version
-	result.Instructions = s.instructions()
-	return resultFrame(m.ID, encode(result))
+	return resultFrame(m.ID, encode(struct {
+		Version      string       `json:"protocolVersion"`
+		Capabilities capabilities `json:"capabilities"`
+		Server       identity     `json:"serverInfo"`
+		Instructions string       `json:"instructions"`
+	}{mcp.NegotiateLegacyVersion(p.Version), allCapabilities(), s.identity(), s.instructions()}))
+}
+
+// identity is who a server says it is.
+type identity struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Version string `json:"version"`
+}
+
+func (f *front) identity() identity { return identity{serverName, serverName, f.version} }
+
+// capabilities are those of this server. Which of them a client finds something behind depends on what it may use, and
+// changes while it is connected.
+type capabilities struct {
+	Completions struct{} `json:"completions"`
+	Logging     struct{} `json:"logging"`
+	Prompts     changing `json:"prompts"`
+	Resources   struct {
+		changing
+		Subscribe bool `json:"subscribe"`
+	} `json:"resources"`
+	Tools changing `json:"tools"`
+}
+
+func allCapabilities() capabilities {
+	var c capabilities
+	c.Prompts.ListChanged, c.Tools.ListChanged = true, true
+	c.Resources.ListChanged, c.Resources.Subscribe = true, true
+	return c
 }
 
 // changing is the capability of a list that may change.

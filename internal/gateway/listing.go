@@ -48,8 +48,13 @@ type listing struct {
 	watching bool              // a goroutine looks
 }
 
+// prepareList answers one of lists.
+func (s *session) prepareList(m message, by asker) ([]byte, func() []byte) {
+	return nil, func() []byte { return s.listed(m, by) }
+}
+
 // listed answers one of lists with the definitions as the session renders them.
-func (s *session) listed(m message) []byte {
+func (s *session) listed(m message, by asker) []byte {
 	var p struct {
 		Cursor *string `json:"cursor"`
 	}
@@ -64,16 +69,24 @@ func (s *session) listed(m message) []byte {
 	if err != nil {
 		return failure(s.public(err)).frame(m.ID)
 	}
+	if !by.modern { // whose clients ask to be told in another way
+		s.noted(list.kind, digest, moved)
+	}
+	return by.result(m.ID, true, []byte(`{"`+list.member+`":`), definitions, []byte(`}`))
+}
+
+// noted enters that the client knows a list with that digest, as of moved publications: what was published meanwhile may be
+// missing in it.
+func (s *session) noted(kind, digest string, moved uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list.known) == 0 {
 		s.list.known = map[string]string{}
-		s.list.seen = moved // what was published meanwhile may be missing in this list
+		s.list.seen = moved
 	}
 	s.list.seen = min(s.list.seen, moved)
-	s.list.known[list.kind] = digest
+	s.list.known[kind] = digest
 	s.lookLocked()
-	return resultFrame(m.ID, []byte(`{"`+list.member+`":`), definitions, []byte(`}`))
 }
 
 // definitions is a list as the session could use it now, and its digest.

@@ -196,7 +196,7 @@ func TestCallBeginsDuringLook(t *testing.T) {
 func TestListOvertakenByPublication(t *testing.T) {
 	listening(t, func(w *world, s *session, told chan string) {
 		reading, read := make(chan struct{}), make(chan struct{})
-		held := &held{Door: w, reading: reading, read: read}
+		held := &heldDoor{Door: w, reading: reading, read: read}
 		s.front.door = held
 		answer := make(chan string, 1)
 		go func() { answer <- ask(t, s, listText) }()
@@ -215,14 +215,14 @@ func TestListOvertakenByPublication(t *testing.T) {
 	})
 }
 
-// held is a door that keeps the answer to the first list back.
-type held struct {
+// heldDoor is a door that keeps the answer to the first list back.
+type heldDoor struct {
 	protocol.Door
 	reading, read chan struct{}
 	done          bool
 }
 
-func (h *held) Ask(ctx context.Context, command proto.Message) (proto.Message, error) {
+func (h *heldDoor) Ask(ctx context.Context, command proto.Message) (proto.Message, error) {
 	answer, err := h.Door.Ask(ctx, command)
 	if _, list := command.(*sessionv1.ListTools); list && !h.done {
 		h.done = true

@@ -45,13 +45,16 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, at request) {
 		refuseMessage(w, m.ID, bad)
 		return
 	}
+	if modernRequest(r.Header, m) {
+		h.modern(w, r, at, m)
+		return
+	}
+	if err := checkVersion(r); err != nil {
+		refuse(w, statusOf(err), err)
+		return
+	}
 	c, err := h.connection(r, at, m)
 	if err != nil {
-		if errors.Is(err, errNeedsSession) && m.Method == string(mcp.MethodServerDiscover) {
-			bad = &rpcError{mcp.METHOD_NOT_FOUND, errVersion}
-			refuseMessage(w, m.ID, bad)
-			return
-		}
 		refuse(w, statusOf(err), err)
 		return
 	}
@@ -60,7 +63,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, at request) {
 		w.Header().Set(mcp.HeaderSessionID, c.key)
 	}
 	if m.request() && events {
-		(&response{h: h, w: w, r: r, c: c}).serve(m, json) //nolint:contextcheck // the work belongs to the session
+		p := &response{h: h, w: w, r: r, c: c}
+		p.serve(m, c.legacyAsker(m, p), json) //nolint:contextcheck // the work belongs to the session
 		return
 	}
 	answer, work := c.accept(m, nil)
@@ -111,8 +115,11 @@ var errNeedsSession = vakerr.New(vakerr.InvalidRequest, "the request names no MC
 
 // find is the session of that key, when it is this principal's and of this endpoint.
 func (h *Handler) find(key string, at request) (*connection, error) {
-	if key == "" {
+	switch {
+	case key == "":
 		return nil, errNeedsSession
+	case !plain(key): // what stands behind other keys is no client's to name
+		return nil, errNoSession
 	}
 	c := h.sessions.use(key, at)
 	if c == nil {
@@ -129,7 +136,12 @@ func (h *Handler) connect(ctx context.Context, at request, runtimeID string) (*c
 	case !plain(runtimeID):
 		return nil, vakerr.New(vakerr.InvalidRequest, "%s is not 1-%d of [A-Za-z0-9._-]", SessionKeyHeader, maxName)
 	}
-	c := &connection{key: rand.Text(), principal: at.principal, streams: newStreams()}
+	return h.enter(ctx, rand.Text(), at, runtimeID)
+}
+
+// enter makes a session with that key, in use until it is released.
+func (h *Handler) enter(ctx context.Context, key string, at request, runtimeID string) (*connection, error) {
+	c := &connection{key: key, principal: at.principal, streams: newStreams()}
 	s, err := h.attach(ctx, at.endpoint, runtimeID, c.streams.standing)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func progressToken(params json.RawMessage) json.RawMessage {
 }
 
 // prepareRequest enters a request to a server that is no call of a tool among the calls in flight.
-func (s *session) prepareRequest(m message, stream outlet) ([]byte, func() []byte) {
+func (s *session) prepareRequest(m message, by asker) ([]byte, func() []byte) {
 	extra, bad := extraOf(m.Params)
 	if bad != nil {
 		return bad.frame(m.ID), nil
@@ -67,15 +67,15 @@ func (s *session) prepareRequest(m message, stream outlet) ([]byte, func() []byt
 		return invalidParams("the params have more than %d bytes", maxArguments).frame(m.ID), nil
 	}
 	ctx, cancel := context.WithCancelCause(s.life)
-	if err := s.enter(m.ID, cancel); err != nil {
+	if err := s.enter(by.key, cancel); err != nil {
 		cancel(err.err)
 		return err.frame(m.ID), nil
 	}
 	return nil, func() []byte {
-		defer s.leaveCall(m.ID, cancel)
-		name, leave := s.attendant(m, stream)
+		defer s.leaveCall(by.key, cancel)
+		name, leave := s.attendant(m, by)
 		defer leave()
-		answer := s.relay(ctx, m.ID, &sessionv1.Dispatch{
+		answer := s.relay(ctx, m, by, &sessionv1.Dispatch{
 			Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.Server, Method: m.Method, ArgumentsJson: own, ExtraJson: extra, Client: name,
 		})
 		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value: another cancellation is answered
@@ -87,17 +87,17 @@ func (s *session) prepareRequest(m message, stream outlet) ([]byte, func() []byt
 
 // attendant is the name of who is asked and told while a request runs, until leave is called. For a subscription it is the
 // connection itself, until its end.
-func (s *session) attendant(m message, stream outlet) (name string, leave func()) {
+func (s *session) attendant(m message, by asker) (name string, leave func()) {
 	switch mcp.MCPMethod(m.Method) {
 	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		return s.standing(), func() {}
 	}
-	_, name, leave = s.attend(progressToken(m.Params), stream)
+	_, name, leave = s.attend(progressToken(m.Params), by)
 	return name, leave
 }
 
 // relay has the session send a request to a server. What refuses it is an error of the protocol, and so is the server's own.
-func (s *session) relay(ctx context.Context, id json.RawMessage, command *sessionv1.Dispatch) []byte {
+func (s *session) relay(ctx context.Context, m message, by asker, command *sessionv1.Dispatch) []byte {
 	var answer *sessionv1.DispatchResult
 	err := s.within(ctx, func() (err error) {
 		answer, err = protocol.Call[*sessionv1.DispatchResult](ctx, s.door, command)
@@ -105,15 +105,15 @@ func (s *session) relay(ctx context.Context, id json.RawMessage, command *sessio
 	})
 	switch refusal := answer.GetRefusal(); {
 	case err != nil:
-		return failure(s.public(err)).frame(id)
+		return failure(s.public(err)).frame(m.ID)
 	case len(answer.GetErrorJson()) > 0:
-		return errorFrame(id, answer.GetErrorJson())
+		return errorFrame(m.ID, answer.GetErrorJson())
 	case refusal != nil:
-		return failure(s.public(wire.Error(refusal))).frame(id)
+		return failure(s.public(wire.Error(refusal))).frame(m.ID)
 	case len(answer.GetResultJson()) == 0:
-		return failure(vakerr.New(vakerr.Internal, "the server answered with nothing")).frame(id)
+		return failure(vakerr.New(vakerr.Internal, "the server answered with nothing")).frame(m.ID)
 	}
-	return resultFrame(id, answer.GetResultJson())
+	return by.result(m.ID, m.Method == string(mcp.MethodResourcesRead), answer.GetResultJson())
 }
 
 // errorFrame is the answer to id with an error as a server gave it.

@@ -14,6 +14,8 @@ type response struct {
 	r *http.Request
 	c *connection
 
+	modern bool // the stream cannot be resumed
+
 	mu     sync.Mutex // guards what follows
 	st     *stream    // nil: nothing was written yet
 	ended  bool
@@ -40,19 +42,24 @@ func (p *response) stream() *stream {
 	if p.st == nil {
 		p.st = p.c.streams.add()
 		st := p.st
-		p.follow.Go(func() { p.h.follow(p.w, p.r, p.c, st, 0) })
+		p.follow.Go(func() { p.h.follow(p.w, p.r, p.c, st, 0, p.modern) })
 	}
 	return p.st
 }
 
-// serve has the request worked on and writes the answer. The work goes on when the client leaves.
-func (p *response) serve(m message, json bool) {
-	answer, work := p.c.accept(m, p)
+// serve has the request worked on and writes the answer. In the legacy era the work goes on when the client leaves.
+func (p *response) serve(m message, by asker, json bool) {
+	answer, work := p.c.acceptFrom(m, by)
 	if work != nil {
 		slow := time.AfterFunc(keepAlive, func() { p.stream() })
 		answer = work()
 		slow.Stop()
 	}
+	p.finish(m, answer, json)
+}
+
+// finish writes the answer, on the stream where one was begun or the client takes no JSON.
+func (p *response) finish(m message, answer []byte, json bool) {
 	if !json {
 		p.stream()
 	}
@@ -64,7 +71,11 @@ func (p *response) serve(m message, json bool) {
 		if answer == nil { // the client cancelled it, and has most likely left
 			answer = failure(errCancelled).frame(m.ID)
 		}
-		writeJSON(p.w, http.StatusOK, answer)
+		status := http.StatusOK
+		if p.modern {
+			status = statusOfAnswer(m, answer)
+		}
+		writeJSON(p.w, status, answer)
 		return
 	}
 	if answer != nil {

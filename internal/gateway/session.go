@@ -53,12 +53,13 @@ type session struct {
 
 	mu     sync.Mutex // guards what follows
 	closed bool
-	calls  map[string]context.CancelCauseFunc // in flight, by id as it came
+	calls  map[string]context.CancelCauseFunc // in flight, by the asker's key: in the legacy era the id as it came
 	list   listing
 	peer   peer
 	ear    ear
 
 	questions questions // of servers, that the client has not answered
+	mirrored  mirrored
 }
 
 // attach opens a connection to an endpoint. ctx carries values only; the connection ends by close. runtimeID names the
@@ -106,19 +107,31 @@ func (s *session) begin() bool {
 	return true
 }
 
-// accept takes a message in. Messages of a connection are accepted in the order in which they came, as a cancellation
-// concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty for what
-// is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream is the request's own, for
-// frames that belong to it; nil: there is none.
+// accept takes a message of the legacy era in. Messages of a connection are accepted in the order in which they came, as a
+// cancellation concerns only what came before it; accept does not block. The answer is complete when work is nil, and empty
+// for what is not answered. Otherwise work, called once from any goroutine, blocks and returns it. stream is the request's
+// own, for frames that belong to it; nil: there is none.
 func (s *session) accept(m message, stream outlet) (answer []byte, work func() []byte) {
 	if !m.request() {
 		s.notified(m)
 		return nil, nil
 	}
+	return s.acceptFrom(m, s.legacyAsker(m, stream))
+}
+
+// legacyAsker is the client of the connection, as it is known now.
+func (s *session) legacyAsker(m message, stream outlet) asker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return asker{key: string(m.ID), peer: s.peer, to: stream}
+}
+
+// acceptFrom is accept for a request of whoever asks, in either era.
+func (s *session) acceptFrom(m message, by asker) (answer []byte, work func() []byte) {
 	if !s.begin() {
 		return failure(errClosing).frame(m.ID), nil
 	}
-	answer, rest := s.answer(m, stream)
+	answer, rest := s.answer(m, by)
 	if rest == nil {
 		s.work.Done()
 		return answer, nil
@@ -130,25 +143,6 @@ func (s *session) accept(m message, stream outlet) (answer []byte, work func() [
 }
 
 var errClosing = vakerr.New(vakerr.ShuttingDown, "the connection is being closed").WithRemedy("connect again")
-
-func (s *session) answer(m message, stream outlet) ([]byte, func() []byte) {
-	switch mcp.MCPMethod(m.Method) {
-	case mcp.MethodInitialize:
-		return s.initialize(m), nil
-	case mcp.MethodPing:
-		return resultFrame(m.ID, []byte(`{}`)), nil
-	case mcp.MethodSetLogLevel:
-		return s.setLevel(m), nil
-	case mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList:
-		return nil, func() []byte { return s.listed(m) }
-	case mcp.MethodToolsCall:
-		return s.prepareCall(m, stream)
-	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
-		return s.prepareRequest(m, stream)
-	default:
-		return (&rpcError{mcp.METHOD_NOT_FOUND, vakerr.New(vakerr.InvalidRequest, "there is no method %.80q", m.Method)}).frame(m.ID), nil
-	}
-}
 
 // notified hears what is not answered. notifications/initialized asks for nothing; unknown notifications are ignored, as
 // JSON-RPC has it.

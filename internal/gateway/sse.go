@@ -41,12 +41,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, at request) {
 		c.listen(+1)
 		defer c.listen(-1)
 	}
-	h.follow(w, r, c, st, from)
+	h.follow(w, r, c, st, from, false)
 }
 
 // follow writes the events behind a sequence, and further ones as they come, until the stream ends, the client leaves, or
-// another request takes the stream over.
-func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *connection, st *stream, from uint64) {
+// another request takes the stream over. In the modern era events have no ids, and nobody comes back for them.
+func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *connection, st *stream, from uint64, modern bool) {
 	mine := st.take()
 	defer st.leave(mine)
 	out := newEventWriter(w)
@@ -55,8 +55,12 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *connection, 
 	for {
 		events, ended, more := st.after(from)
 		for _, e := range events {
-			if out.event(eventID(st, e), e.frame) != nil {
-				c.streams.abandoned(st)
+			id := eventID(st, e)
+			if modern {
+				id = ""
+			}
+			if out.event(id, e.frame) != nil {
+				c.streams.leave(st, modern)
 				return
 			}
 			from = e.sequence
@@ -67,7 +71,7 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *connection, 
 			c.streams.finished(st)
 			return
 		case out.flush() != nil:
-			c.streams.abandoned(st)
+			c.streams.leave(st, modern)
 			return
 		}
 		select {
@@ -75,7 +79,7 @@ func (h *Handler) follow(w http.ResponseWriter, r *http.Request, c *connection, 
 		case <-tick.C:
 			out.comment("keep-alive")
 		case <-r.Context().Done():
-			c.streams.abandoned(st)
+			c.streams.leave(st, modern)
 			return
 		case <-mine:
 			return
@@ -99,11 +103,13 @@ func newEventWriter(w http.ResponseWriter) *eventWriter {
 	return &eventWriter{w: w, control: http.NewResponseController(w)}
 }
 
-// event writes one frame, which is one line.
+// event writes one frame, which is one line; an empty id is none.
 func (e *eventWriter) event(id string, frame []byte) error {
-	b := append(e.buffer[:0], "id: "...)
-	b = append(b, id...)
-	b = append(b, "\nevent: message\ndata: "...)
+	b := e.buffer[:0]
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	b = append(b, "event: message\ndata: "...)
 	b = append(b, frame...)
 	b = append(b, "\n\n"...)
 	e.buffer = b

@@ -160,6 +160,15 @@ func (s *streams) forgetLocked(st *stream) {
 	s.left = slices.DeleteFunc(s.left, func(x *stream) bool { return x == st })
 }
 
+// leave keeps a stream that was not read to its end, or forgets it where it cannot be resumed.
+func (s *streams) leave(st *stream, modern bool) {
+	if modern {
+		s.finished(st)
+		return
+	}
+	s.abandoned(st)
+}
+
 // abandoned keeps a stream for a client that may resume it, and forgets the oldest where there are too many.
 func (s *streams) abandoned(st *stream) {
 	s.mu.Lock()

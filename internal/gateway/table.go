@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -13,6 +14,9 @@ type connection struct {
 	key       string // the client's Mcp-Session-Id: 130 random bits, and the only thing that leads here
 	principal string // who may use it
 	streams   *streams
+
+	requests atomic.Uint64 // of the modern era so far
+	waiting  waiting
 
 	inUse int       // requests that hold it; guarded by table.mu, as is
 	last  time.Time // end of the last of them

@@ -2,13 +2,19 @@ package lifecycle
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	poolv1 "github.com/vak-actors/vak-actors/messages/vak/pool/v1"
+
+	"github.com/vak-actors/vak-actors/tests/faultserver/faulttest"
 )
 
 // talker is an MCP client over HTTP that answers what it is asked.
@@ -230,4 +236,163 @@ func (c *talker) listen() (heard chan string, stop func()) {
 		}
 	}()
 	return heard, func() { _ = answer.Body.Close(); <-done }
+}
+
+// stateless is an MCP client of the era without sessions.
+type stateless struct {
+	*fronts
+	path string
+}
+
+const statelessVersion = "2026-07-28"
+
+// say sends a request and returns the status and what came, the answer last.
+func (c stateless) say(id int, method, params string, able string) (status int, frames []string) {
+	c.Helper()
+	answer := c.begin(c.Context(), id, method, params, able)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	c.must(err)
+	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+		return answer.StatusCode, []string{string(text)}
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if data, is := strings.CutPrefix(line, "data: "); is {
+			frames = append(frames, data)
+		}
+	}
+	return answer.StatusCode, frames
+}
+
+func (c stateless) begin(ctx context.Context, id int, method, params, able string) *http.Response {
+	c.Helper()
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + statelessVersion + `","io.modelcontextprotocol/clientCapabilities":` + able + `}`
+	if params != "" {
+		meta += "," + params
+	}
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`, id, method, meta)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+c.path, strings.NewReader(body))
+	c.must(err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("MCP-Protocol-Version", statelessVersion)
+	r.Header.Set("Mcp-Method", method)
+	var named struct{ Name, URI string }
+	c.must(json.Unmarshal([]byte("{"+params+"}"), &named))
+	if name := named.Name + named.URI; name != "" {
+		r.Header.Set("Mcp-Name", name)
+	}
+	answer, err := c.client.Do(r)
+	c.must(err)
+	return answer
+}
+
+// A client of the stateless era is asked what a server of the other era asks in the middle of a call: by a result, which it
+// answers with the next request. The call goes on where it was.
+func TestQuestionsBetweenTheEras(t *testing.T) {
+	w := emptyWorld(t, nil)
+	w.write("vak.toml", toml(w.fault("fault", []string{"-features"}).config))
+	w.start(hostOptions())
+	c := stateless{w.fronts(), "/mcp/default/server/fault"}
+	able := `{"elicitation":{}}`
+	call := `"name":"ask","arguments":{"method":"elicitation/create","params":{"message":"who?"}}`
+	stateOf := func(frames []string) string {
+		var r struct {
+			Result struct{ ResultType, RequestState string }
+		}
+		w.must(json.Unmarshal([]byte(frames[len(frames)-1]), &r))
+		if r.Result.ResultType != "input_required" {
+			t.Fatalf("the client is not asked: %s", frames)
+		}
+		return r.Result.RequestState
+	}
+	_, frames := c.say(1, "tools/call", call, able)
+	w.expect("the question", frames[0], `"method":"elicitation/create"`, `"message":"who?"`, `"id":1`)
+	state := stateOf(frames)
+	_, frames = c.say(2, "tools/call", call+`,"requestState":"`+state+`"`, able) // no answer: it is asked again
+	state = stateOf(frames)
+	answered := call + `,"requestState":"` + state + `","inputResponses":{"question":{"action":"accept","content":{"name":"Ada"}}}`
+	_, frames = c.say(3, "tools/call", answered, able)
+	w.expect("the answer", frames[len(frames)-1], `"id":3`, `Ada`, `"resultType":"complete"`)
+	_, frames = c.say(4, "tools/call", answered, able)
+	w.expect("a state that was used", frames[0], `-32602`, `requestState`)
+	_, frames = c.say(5, "tools/call", call, `{}`)
+	w.expect("a client that takes no questions", frames[0], `does not support elicitation/create`)
+}
+
+// Two clients of the stateless era whose requests have one id are told apart; one that closes its stream has cancelled its
+// own call only.
+func TestStatelessCallsAreTheirOwn(t *testing.T) {
+	w := emptyWorld(t, nil)
+	fault := w.fault("fault", nil)
+	w.write("vak.toml", toml(fault.config))
+	w.start(hostOptions())
+	c := stateless{w.fronts(), "/mcp/default/server/fault"}
+	ctx, leave := context.WithCancel(c.Context())
+	left := make(chan error, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+c.path, strings.NewReader(
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sleep","arguments":{"ms":60000},"_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		if err == nil {
+			for name, value := range map[string]string{
+				"Content-Type": "application/json", "MCP-Protocol-Version": statelessVersion, "Mcp-Method": "tools/call", "Mcp-Name": "sleep",
+			} {
+				r.Header.Set(name, value)
+			}
+			_, err = c.client.Do(r) //nolint:bodyclose // it is given up before there is one
+		}
+		left <- err
+	}()
+	eventually(t, "the call runs", func() bool { return slices.Contains(faulttest.Lines(t, fault.calls), "sleep") })
+	_, frames := c.say(7, "tools/call", `"name":"echo","arguments":{"text":"mine"}`, `{}`)
+	w.expect("another call of the same id", frames[0], `mine`)
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the client that left got %v", err)
+	}
+	eventually(t, "the server hears of it", func() bool {
+		_, frames := c.say(8, "tools/call", `"name":"cancelled","arguments":{}`, `{}`)
+		return strings.Contains(frames[0], `"text":"1"`)
+	})
+}
+
+// What a client of the stateless era asks to hear of it is told, and nothing else, on one stream that says so first.
+func TestStatelessSubscriptions(t *testing.T) {
+	w := emptyWorld(t, nil)
+	w.write("vak.toml", toml(w.fault("fault", []string{"-features"}).config))
+	w.start(hostOptions())
+	c := stateless{w.fronts(), "/mcp"}
+	status, frames := c.say(1, "server/discover", "", `{}`)
+	w.expect("discover", frames[0], `"supportedVersions":["2026-07-28","2025-11-25"`, `"ttlMs":0`, `"io.modelcontextprotocol/serverInfo":{"name":"vak-actors"`)
+	if status != 200 {
+		t.Errorf("discover: %d", status)
+	}
+	ctx, leave := context.WithCancel(c.Context())
+	defer leave()
+	answer := c.begin(ctx, 9, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`, `{}`)
+	defer answer.Body.Close()
+	heard := make(chan string, 10)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				heard <- data
+			}
+		}
+	}()
+	w.expect("first", <-heard, `notifications/subscriptions/acknowledged`, `"io.modelcontextprotocol/subscriptionId":9`, `{"toolsListChanged":true}`)
+	c.say(2, "tools/call", `"name":"mcp","arguments":{"action":"list","server":"fault"}`, `{}`)
+	w.expect("then", <-heard, `notifications/tools/list_changed`, `"io.modelcontextprotocol/subscriptionId":9`)
+	leave()
+	<-done
+	if len(heard) > 0 {
+		t.Errorf("it also heard %s", <-heard)
+	}
+	for method, want := range map[string]int{"ping": 404, "initialize": 404, "tasks/get": 404} {
+		if status, frames := c.say(3, method, "", `{}`); status != want || !strings.Contains(frames[0], "-32601") {
+			t.Errorf("%s: %d %s", method, status, frames)
+		}
+	}
 }
