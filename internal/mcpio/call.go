@@ -193,7 +193,7 @@ func (c *Conn) frame(id int64, method string, params json.RawMessage, client Cli
 	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: method}
 	if c.hello.era == EraModern {
 		params = c.modernParams(params, client)
-		req.Header = modernHeader(method, params)
+		req.Header = c.modernHeader(method, params)
 	}
 	if params != nil {
 		req.Params = params

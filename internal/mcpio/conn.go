@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -57,6 +59,8 @@ type Conn struct {
 
 	calls calls        // those in flight that are made for somebody
 	level atomic.Int32 // see raiseLevel
+
+	mirroring atomic.Pointer[map[string]*mcp.Tool] // tools with arguments that headers repeat, as last listed
 
 	endMu sync.Mutex // guards err and closing
 	err   *vakerr.Error

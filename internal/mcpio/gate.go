@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
 )
 
 // deleteTimeout bounds giving a session back.
@@ -18,7 +20,11 @@ var errBodyTooLarge = errors.New("the body is too large")
 
 // exchange is what the gate saw of one request; it travels in the context, since mcp-go keeps the status to itself.
 type exchange struct {
-	call int64       // id of the request
+	call   int64              // id of the request
+	cancel context.CancelFunc // ends the request
+
+	elsewhere *transport.JSONRPCResponse // the answer, where it came on another stream; guarded by httpLink.mu
+
 	sent atomic.Bool // the request was written completely
 	over atomic.Bool // the answer was too large; mcp-go does not pass on why reading a stream failed
 

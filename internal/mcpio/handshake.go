@@ -101,11 +101,13 @@ func (c *Conn) greetModern(ctx context.Context) error {
 	c.hello.era = EraModern
 	c.link.adopt(modernVersion) // it must stand in the headers of the question already
 	raw, err := c.roundTrip(ctx, c.nextID.Add(1), "server/discover", nil, nil)
-	if err != nil {
-		var refused *RPCError
-		if errors.As(err, &refused) && refused.Code == codeUnsupportedVersion {
+	if refused := (*RPCError)(nil); errors.As(err, &refused) && refused.Code == codeUnsupportedVersion {
+		if !slices.Contains(supported(refused.Data), modernVersion) {
 			return c.unknownVersion(refused.Data)
 		}
+		raw, err = c.roundTrip(ctx, c.nextID.Add(1), "server/discover", nil, nil) // it says that it does speak it
+	}
+	if err != nil {
 		return err
 	}
 	var r struct {
@@ -148,13 +150,18 @@ func (c *Conn) badGreeting(cause error) error {
 		WithRemedy("check that the command or URL is that of an MCP server").WithCause(cause)
 }
 
-func (c *Conn) unknownVersion(raw json.RawMessage) error {
+// supported are the versions that a server says it speaks, in an error or a result.
+func supported(raw json.RawMessage) []string {
 	var r struct {
 		Supported         []string `json:"supported"`
 		SupportedVersions []string `json:"supportedVersions"`
 	}
-	_ = json.Unmarshal(raw, &r)
-	offered := c.words(strings.Join(append(r.Supported, r.SupportedVersions...), ", "))
+	_ = json.Unmarshal(raw, &r) // one that says nothing speaks none we know
+	return append(r.Supported, r.SupportedVersions...)
+}
+
+func (c *Conn) unknownVersion(raw json.RawMessage) error {
+	offered := c.words(strings.Join(supported(raw), ", "))
 	if offered == "" {
 		offered = "others"
 	}
@@ -192,11 +199,20 @@ func (c *Conn) modernParams(params json.RawMessage, client Client) json.RawMessa
 	return out
 }
 
-// modernHeader repeats what the body says, as the modern era wants over HTTP. Other transports ignore it.
-func modernHeader(method string, params json.RawMessage) http.Header {
+// modernHeader repeats what the body says, as the modern era wants over HTTP: the method, a name, and arguments that the
+// schema of a tool names. Other transports ignore it.
+func (c *Conn) modernHeader(method string, params json.RawMessage) http.Header {
 	h := http.Header{}
 	for name, value := range mcp.StandardHeaders(modernVersion, mcp.MCPMethod(method), params) {
 		h.Set(name, value)
+	}
+	if tools := c.mirroring.Load(); tools != nil && method == string(mcp.MethodToolsCall) {
+		name, _ := mcp.ExtractHeaderName(mcp.MethodToolsCall, params)
+		if tool := (*tools)[name]; tool != nil {
+			for name, value := range mcp.GenerateParamHeaders(tool, params) {
+				h.Set(name, value)
+			}
+		}
 	}
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,8 +34,9 @@ type httpLink struct {
 	reply   *responder
 	version atomic.Value // string; of the protocol, "" before it is agreed
 
-	mu      sync.Mutex // guards closing, so that nothing is spawned while close waits
+	mu      sync.Mutex // guards what follows; nothing is spawned while close waits
 	closing bool
+	open    map[int64]*exchange // requests without an answer
 	owned   sync.WaitGroup
 }
 
@@ -46,7 +48,7 @@ func openHTTP(c *Conn) (*httpLink, error) {
 		return nil, vakerr.New(vakerr.ConfigInvalid, "the URL of server %q is no http or https URL", c.spec.Name).
 			WithRemedy("correct its url").WithCause(err)
 	}
-	l := &httpLink{c: c, base: newBase()}
+	l := &httpLink{c: c, base: newBase(), open: map[int64]*exchange{}}
 	l.version.Store("")
 	l.client = &http.Client{
 		Transport: &gate{base: l.base, headers: c.spec.Headers, max: c.spec.Limits.Frame, to: l.router}, CheckRedirect: sameHost,
@@ -98,7 +100,11 @@ func (l *httpLink) spawn(f func()) {
 
 func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	id, _ := req.ID.Value().(int64) // all of ours are
-	ex := &exchange{call: id}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ex := &exchange{call: id, cancel: cancel}
+	l.begin(ex)
+	defer l.end(ex)
 	ctx = context.WithValue(ctx, exchangeKey{}, ex)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(info httptrace.WroteRequestInfo) { ex.sent.Store(info.Err == nil) },
@@ -106,7 +112,9 @@ func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*tra
 	session := l.tr.GetSessionId()
 	resp, err := l.tr.SendRequest(ctx, req)
 	status, body, challenge := ex.refusal()
-	switch {
+	switch elsewhere := l.end(ex); {
+	case elsewhere != nil && err != nil:
+		return elsewhere, nil
 	case status != 0:
 		return l.refused(status, body, challenge, session)
 	case err != nil && ex.over.Load():
@@ -115,6 +123,41 @@ func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*tra
 		return nil, &exchangeError{cause: err, sent: ex.sent.Load()}
 	}
 	return resp, nil
+}
+
+func (l *httpLink) begin(ex *exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[ex.call] = ex
+}
+
+// end forgets an exchange and returns the answer that came on another stream; nil for none.
+func (l *httpLink) end(ex *exchange) *transport.JSONRPCResponse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, ex.call)
+	return ex.elsewhere
+}
+
+// answered takes an answer that came on the standing stream: a server that closed the stream of a request may answer there.
+func (l *httpLink) answered(data []byte) {
+	var resp transport.JSONRPCResponse
+	var id struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(data, &resp) != nil || json.Unmarshal(data, &id) != nil {
+		return
+	}
+	number, err := strconv.ParseInt(string(numericID(id.ID)), 10, 64)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ex := l.open[number]; ex != nil && ex.elsewhere == nil {
+		ex.elsewhere = &resp
+		ex.cancel()
+	}
 }
 
 // refused makes of a status what it means: an error response where the body is one, the end of the session, or a refusal.
@@ -215,9 +258,14 @@ func (l *httpLink) listen(era Era) {
 		l.spawn(l.c.subscribe)
 		return
 	}
-	s := &stream{l: l}
+	s := &stream{l: l, tried: make(chan struct{})}
 	l.spawn(func() { l.c.listen(s.attempt) })
+	await(s.tried, streamWait)
 }
+
+// streamWait is how long a connection waits for its standing stream before its first request: what the server tells in
+// between is heard, and no stream can be taken for that of a request. Some servers answer only with their first event.
+const streamWait = 250 * time.Millisecond
 
 // post sends a message of ours that is no request.
 func (l *httpLink) post(frame []byte) {

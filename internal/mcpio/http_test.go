@@ -310,3 +310,13 @@ func FuzzEventFilter(f *testing.F) {
 		}
 	})
 }
+
+// A server may end the stream of a call and answer on the standing one.
+func TestAnswerOnTheStandingStream(t *testing.T) {
+	c := dial(t, httpServer(t, "-sse", "-answer-elsewhere"), Handlers{})
+	for _, word := range []string{"one", "two", "three"} {
+		if got := mustCall(t, c, "echo", `{"text":"`+word+`"}`); got != word {
+			t.Errorf("%s came back as %s", word, got)
+		}
+	}
+}

@@ -20,6 +20,10 @@ func (c *Conn) ListTools(ctx context.Context) (Catalog, error) {
 	if cut != "" {
 		b.truncate(cut)
 	}
+	if c.hello.era == EraModern && c.spec.Transport == HTTP {
+		mirroring := b.mirroring()
+		c.mirroring.Store(&mirroring)
+	}
 	return b.catalog(), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 )
 
 // stream is the GET stream of a legacy server.
@@ -11,6 +12,9 @@ type stream struct {
 	l      *httpLink
 	opened bool   // once, on this session
 	last   string // id of the last event
+
+	once  sync.Once
+	tried chan struct{} // closed once the server has answered, or could not be asked
 }
 
 // attempt opens the stream and reads it to its end. It returns false if the server offers none.
@@ -24,6 +28,7 @@ func (s *stream) attempt(ctx context.Context) (again bool) {
 		req.Header.Set("Last-Event-ID", s.last)
 	}
 	resp, err := s.l.client.Do(req)
+	s.once.Do(func() { close(s.tried) })
 	if err != nil {
 		return !errors.Is(err, errRedirect)
 	}
@@ -47,6 +52,8 @@ func (s *stream) attempt(ctx context.Context) (again bool) {
 		if e.id != nil {
 			s.last = string(e.id)
 		}
-		e.route(s.l.router(0))
+		if !e.route(s.l.router(0)) && len(e.data) > 0 {
+			s.l.answered(e.data)
+		}
 	}
 }

@@ -106,6 +106,11 @@ func (e *endpoint) reply(w http.ResponseWriter, r *http.Request, m message, stat
 		w.WriteHeader(http.StatusOK)
 		flush(w)
 	}
+	if e.s.o.answerElsewhere && m.Method == "tools/call" {
+		_, _ = io.WriteString(w, "id: 1\ndata:\n\n") // and the stream ends
+		e.broadcast(<-frames)
+		return
+	}
 	for {
 		select {
 		case <-r.Context().Done():

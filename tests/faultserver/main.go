@@ -60,6 +60,7 @@ type options struct {
 	redirect         string
 	sse              bool
 	noStream         bool
+	answerElsewhere  bool
 	loseSessionAfter int
 }
 
@@ -105,6 +106,7 @@ func define(o *options) {
 	flag.IntVar(&o.status, "status", 0, "HTTP: answer everything with this status")
 	flag.StringVar(&o.redirect, "redirect", "", "HTTP: redirect everything to this URL")
 	flag.BoolVar(&o.sse, "sse", false, "HTTP: answer requests with an event stream")
+	flag.BoolVar(&o.answerElsewhere, "answer-elsewhere", false, "HTTP: end the stream of a call at once and answer on the GET stream")
 	flag.BoolVar(&o.noStream, "no-stream", false, "HTTP: answer GET with 405")
 	flag.IntVar(&o.loseSessionAfter, "lose-session-after", 0, "HTTP: forget all sessions after this many calls, once")
 }
