@@ -9,7 +9,7 @@ import (
 )
 
 // Merge joins what several roots declare, given in order of precedence: of a name that two declare the first one wins and
-// the other stays visible as shadowed. Watch and Revision belong to single roots and are left empty.
+// the other stays visible as shadowed, but for hooks, which all stay in force. Watch and Revision belong to single roots and are left empty.
 func Merge(roots ...Result) Result {
 	var all Result
 	size := 0
@@ -28,7 +28,7 @@ func Merge(roots ...Result) Result {
 			all.Config = mergeConfig(all.Config, r.Config)
 		}
 		for _, d := range r.Declarations {
-			if by, twice := taken[d.ID]; twice {
+			if by, twice := taken[d.ID]; twice && !apart(&d, all.Declarations[by], taken, sameHook) {
 				all.shadow(d, all.Declarations[by])
 				continue
 			}

@@ -243,7 +243,7 @@ func (s *Scanner) result() Result {
 				continue
 			}
 			i, twice := taken[d.ID]
-			if !twice {
+			if !twice || apart(&d, r.Declarations[i], taken, sameHandler) {
 				taken[d.ID] = len(r.Declarations)
 				r.Declarations = append(r.Declarations, d)
 				continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/host"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
 // sharedWorld is a world with the user's folders beside its workspace, watched.
@@ -195,5 +196,25 @@ func TestListedSkillsCanBeLoaded(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("doctor tells %d times that the user's skill is hidden", told)
+	}
+}
+
+// A workspace cannot switch off a guard of its user by declaring a harmless hook of the same name.
+func TestAWorkspaceCannotHideAGuard(t *testing.T) {
+	w := sharedWorld(t, nil)
+	guard := "echo the guard says no >&2; exit 2"
+	w.writeOutside("home/.config/vak-actors/vak.toml", hook("pre-tool-use", "write", guard))
+	w.write("vak.toml", toml(hook("pre-tool-use", "write(nothing.here)", guard)))
+	w.reload()
+	refused(t, w.open().begin().call("write", object{"path": "a.txt", "content": "x"}).err, vakerr.HookBlocked, "the guard says no")
+	hooks := 0
+	report, _ := w.report()
+	for _, row := range report.Capabilities {
+		if row.Kind == capability.KindHook {
+			hooks++
+		}
+	}
+	if hooks != 2 {
+		t.Errorf("the report shows %d hooks, want both", hooks)
 	}
 }
