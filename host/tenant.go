@@ -31,6 +31,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/pluginstore"
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/schema"
+	"github.com/vak-actors/vak-actors/internal/skillfiles"
 	"github.com/vak-actors/vak-actors/internal/turn"
 	"github.com/vak-actors/vak-actors/supervision"
 )
@@ -126,6 +127,7 @@ func (h *Host) sessionParts(t *tenant, workspace, owner string, ops *op.Table, h
 			Approver:   approver,
 			Everything: h.config.Ledger.Durability == config.DurabilityAll,
 		},
+		Skills:  &skillfiles.Store{Workspace: workspace},
 		MaxLive: max(1, h.config.Sessions.MaxResident/sessionShards), Residents: &sync.Map{}, Route: t.session,
 	}
 	parts := make([]supervision.Part, sessionShards)

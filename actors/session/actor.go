@@ -174,7 +174,7 @@ func (s *session) resume(c *actorkit.Context) {
 
 func (s *session) handle(c *actorkit.Context, m command) {
 	switch m.Message.(type) {
-	case *sessionv1.Dispatch, *sessionv1.BeginTurn, *sessionv1.ListTools, *sessionv1.ListFeatures:
+	case *sessionv1.Dispatch, *sessionv1.BeginTurn, *sessionv1.ListTools, *sessionv1.ListFeatures, *sessionv1.ReadSkill:
 		if err := s.tied(c.Now()); err != nil {
 			m.reply.Reply(err)
 			return
@@ -191,6 +191,8 @@ func (s *session) handle(c *actorkit.Context, m command) {
 		s.listTools(c, msg, m)
 	case *sessionv1.ListFeatures:
 		s.listFeatures(c, msg, m)
+	case *sessionv1.ReadSkill:
+		s.readSkill(c, msg, m)
 	case *sessionv1.OpenSession:
 		s.reopen(msg, m)
 	case *sessionv1.GetSession:

@@ -12,6 +12,7 @@ import (
 	"github.com/vak-actors/vak-actors/internal/dispatch"
 	"github.com/vak-actors/vak-actors/internal/ledger"
 	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/skillfiles"
 	"github.com/vak-actors/vak-actors/internal/turn"
 )
 
@@ -36,6 +37,7 @@ type Config struct {
 	Owner      string // who writes: node and incarnation
 	Gate       *turn.Gate
 	Admissions *dispatch.Admissions
+	Skills     *skillfiles.Store
 	Pipeline   *dispatch.Pipeline
 	Ledger     Ledger
 	Reconciler *protocol.Address

@@ -300,32 +300,6 @@ func (s *session) listTools(c *actorkit.Context, m *sessionv1.ListTools, by comm
 	})
 }
 
-// listFeatures answers which prompts or resources of servers the session could use now, in an effect like listTools.
-func (s *session) listFeatures(c *actorkit.Context, m *sessionv1.ListFeatures, by command) {
-	c.Go(func(context.Context) any {
-		view := s.Gate.View()
-		if view.Policy == nil {
-			by.reply.Reply(notReady())
-			return nil
-		}
-		a := s.admission(view)
-		definitions, err := a.Features(m.GetKind(), m.GetServer())
-		if err != nil {
-			by.reply.Reply(err)
-			return nil
-		}
-		text, err := json.Marshal(definitions)
-		if err != nil {
-			by.reply.Reply(vakerr.New(vakerr.Internal, "what servers offer cannot be written").WithCause(err))
-			return nil
-		}
-		by.reply.Reply(&sessionv1.ListFeaturesResult{
-			FeaturesJson: text, Digest: capability.ContentDigest(text), Epoch: uint64(a.Epoch),
-		})
-		return nil
-	})
-}
-
 func list(a *dispatch.Admission, m *sessionv1.ListTools) (json.RawMessage, string, error) {
 	switch {
 	case m.GetServer() != "":

@@ -33,7 +33,7 @@ func (s *session) initialize(m message, _ asker) []byte {
 		Capabilities capabilities `json:"capabilities"`
 		Server       identity     `json:"serverInfo"`
 		Instructions string       `json:"instructions"`
-	}{mcp.NegotiateLegacyVersion(p.Version), allCapabilities(), s.identity(), s.instructions()}))
+	}{mcp.NegotiateLegacyVersion(p.Version), s.capabilities(), s.identity(), s.instructions()}))
 }
 
 // identity is who a server says it is.
@@ -55,11 +55,15 @@ type capabilities struct {
 		changing
 		Subscribe bool `json:"subscribe"`
 	} `json:"resources"`
-	Tools changing `json:"tools"`
+	Tools      changing       `json:"tools"`
+	Extensions map[string]any `json:"extensions,omitempty"`
 }
 
-func allCapabilities() capabilities {
+func (e endpoint) capabilities() capabilities {
 	var c capabilities
+	if e.Server == "" {
+		c.Extensions = map[string]any{skillsExtension: map[string]bool{"directoryRead": true}}
+	}
 	c.Prompts.ListChanged, c.Tools.ListChanged = true, true
 	c.Resources.ListChanged, c.Resources.Subscribe = true, true
 	return c

@@ -29,6 +29,9 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodResourcesRead:          {true, true, (*session).prepareRequest},
 	mcp.MethodResourcesSubscribe:     {true, false, (*session).prepareRequest},
 	mcp.MethodResourcesUnsubscribe:   {true, false, (*session).prepareRequest},
+	methodSkillsList:                 {true, true, (*session).prepareSkill},
+	methodSkillsGet:                  {true, true, (*session).prepareSkill},
+	methodDirectoryRead:              {true, true, (*session).prepareSkill},
 	mcp.MethodPromptsGet:             {true, true, (*session).prepareRequest},
 	mcp.MethodCompletionComplete:     {true, true, (*session).prepareRequest},
 }

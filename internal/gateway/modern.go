@@ -193,7 +193,7 @@ func (s *session) discover(m message, by asker) []byte {
 		Capabilities capabilities   `json:"capabilities"`
 		Instructions string         `json:"instructions"`
 		Meta         map[string]any `json:"_meta"`
-	}{servedVersions, allCapabilities(), s.instructions(), map[string]any{mcp.MetaKeyServerInfo: s.identity()}}))
+	}{servedVersions, s.capabilities(), s.instructions(), map[string]any{mcp.MetaKeyServerInfo: s.identity()}}))
 }
 
 // modernResult adds to a result what it lacks of what the modern era wants.

@@ -51,6 +51,9 @@ func progressToken(params json.RawMessage) json.RawMessage {
 
 // prepareRequest enters a request to a server that is no call of a tool among the calls in flight.
 func (s *session) prepareRequest(m message, by asker) ([]byte, func() []byte) {
+	if s.aboutSkill(m) {
+		return s.prepareSkill(m, by)
+	}
 	extra, bad := extraOf(m.Params)
 	if bad != nil {
 		return bad.frame(m.ID), nil

@@ -52,6 +52,11 @@ func (r *runtimeSession) describe(name, version string) {
 	r.client = strings.ToValidUTF8(text, "")
 }
 
+// asking bounds a question to the runtime.
+func (s *session) asking() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.life, askTimeout)
+}
+
 // within calls use, which asks the runtime something of this session, with the session open. Where the runtime does not
 // know the session, as after a loss of data, it is opened once more and asked again: nothing has run then.
 func (s *session) within(ctx context.Context, use func() error) error {

@@ -51,6 +51,7 @@ func TestInitialize(t *testing.T) {
 				t.Errorf("answer %s: want version %s", answer, c.want)
 			}
 			if diff := cmp.Diff(map[string]any{
+				"extensions":  map[string]any{"io.modelcontextprotocol/skills": map[string]any{"directoryRead": true}},
 				"completions": map[string]any{}, "logging": map[string]any{}, "prompts": map[string]any{"listChanged": true},
 				"resources": map[string]any{"listChanged": true, "subscribe": true}, "tools": map[string]any{"listChanged": true},
 			}, r.Capabilities); diff != "" {

@@ -59,6 +59,7 @@ var rooms = map[string]layer{
 	"internal/pluginstore": services,
 	"internal/protocol":    services,
 	"internal/rootfs":      services,
+	"internal/skillfiles":  services,
 	"internal/store":       services,
 	"internal/wire":        services,
 	"messages":             services,

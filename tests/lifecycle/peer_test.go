@@ -396,3 +396,19 @@ func TestStatelessSubscriptions(t *testing.T) {
 		}
 	}
 }
+
+// A skill that is revoked is no resource any more, in no list and by no address, at once.
+func TestRevokedSkillsAreNoResources(t *testing.T) {
+	w := newWorld(t, map[string]string{skillFile("greeting"): "---\nname: greeting\ndescription: How to greet.\n---\nSay hello.\n"})
+	c := w.fronts().talker("/mcp", `{}`, nil)
+	w.expect("before", c.ask("skills/list", `{}`), `"uri":"skill://greeting/SKILL.md"`, `"digest":"sha256:`)
+	w.expect("before", c.ask("resources/read", `{"uri":"skill://greeting/SKILL.md"}`), `Say hello.`)
+	w.revoke("skill:greeting", false)
+	w.expect("after", c.ask("skills/list", `{}`), `"skills":[]`)
+	w.expect("after", c.ask("resources/list", `{}`), `"resources":[]`)
+	for method, uri := range map[string]string{
+		"resources/read": "skill://greeting/SKILL.md", "skills/get": "skill://greeting/SKILL.md", "resources/directory/read": "skill://greeting",
+	} {
+		w.expect("after", c.ask(method, `{"uri":"`+uri+`"}`), `-32602`)
+	}
+}

@@ -1729,7 +1729,7 @@ type ListFeatures struct {
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// prompts, resources or templates.
+	// prompts, resources or templates. Without a server, the skills that may be loaded are among the resources.
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// When set: only those of that server, under their own names. Otherwise prompts are named as the tools of servers are.
 	Server        string `protobuf:"bytes,4,opt,name=server,proto3" json:"server,omitempty"`
@@ -1857,6 +1857,127 @@ func (x *ListFeaturesResult) GetEpoch() uint64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+// ReadSkill asks for a skill that a session may load, or a file that came with it. It changes nothing and runs nothing.
+// Sender: the MCP front. Receiver: the session. Reply: ReadSkillResult.
+type ReadSkill struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant; empty means "default".
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Session.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// list, entry, file or folder.
+	What string `protobuf:"bytes,3,opt,name=what,proto3" json:"what,omitempty"`
+	// The skill:// URI of a skill's SKILL.md, of a file or of a folder; empty for a list.
+	Uri           string `protobuf:"bytes,4,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSkill) Reset() {
+	*x = ReadSkill{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSkill) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSkill) ProtoMessage() {}
+
+func (x *ReadSkill) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSkill.ProtoReflect.Descriptor instead.
+func (*ReadSkill) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReadSkill) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ReadSkill) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ReadSkill) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *ReadSkill) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+// ReadSkillResult answers ReadSkill.
+type ReadSkillResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For a list the array of entries, for an entry that, for a file its ReadResourceResult, for a folder the array of what
+	// lies in it: JSON as the skills extension of MCP has it.
+	ResultJson    []byte `protobuf:"bytes,1,opt,name=result_json,json=resultJson,proto3" json:"result_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSkillResult) Reset() {
+	*x = ReadSkillResult{}
+	mi := &file_vak_session_v1_session_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSkillResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSkillResult) ProtoMessage() {}
+
+func (x *ReadSkillResult) ProtoReflect() protoreflect.Message {
+	mi := &file_vak_session_v1_session_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSkillResult.ProtoReflect.Descriptor instead.
+func (*ReadSkillResult) Descriptor() ([]byte, []int) {
+	return file_vak_session_v1_session_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ReadSkillResult) GetResultJson() []byte {
+	if x != nil {
+		return x.ResultJson
+	}
+	return nil
 }
 
 var File_vak_session_v1_session_proto protoreflect.FileDescriptor
@@ -2032,7 +2153,16 @@ const file_vak_session_v1_session_proto_rawDesc = "" +
 	"\x12ListFeaturesResult\x12#\n" +
 	"\rfeatures_json\x18\x01 \x01(\fR\ffeaturesJson\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epochBDZBgithub.com/vak-actors/vak-actors/messages/vak/session/v1;sessionv1b\x06proto3"
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"h\n" +
+	"\tReadSkill\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x12\n" +
+	"\x04what\x18\x03 \x01(\tR\x04what\x12\x10\n" +
+	"\x03uri\x18\x04 \x01(\tR\x03uri\"2\n" +
+	"\x0fReadSkillResult\x12\x1f\n" +
+	"\vresult_json\x18\x01 \x01(\fR\n" +
+	"resultJsonBDZBgithub.com/vak-actors/vak-actors/messages/vak/session/v1;sessionv1b\x06proto3"
 
 var (
 	file_vak_session_v1_session_proto_rawDescOnce sync.Once
@@ -2046,7 +2176,7 @@ func file_vak_session_v1_session_proto_rawDescGZIP() []byte {
 	return file_vak_session_v1_session_proto_rawDescData
 }
 
-var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_vak_session_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_vak_session_v1_session_proto_goTypes = []any{
 	(*OpenSession)(nil),        // 0: vak.session.v1.OpenSession
 	(*Worker)(nil),             // 1: vak.session.v1.Worker
@@ -2071,22 +2201,24 @@ var file_vak_session_v1_session_proto_goTypes = []any{
 	(*ListToolsResult)(nil),    // 20: vak.session.v1.ListToolsResult
 	(*ListFeatures)(nil),       // 21: vak.session.v1.ListFeatures
 	(*ListFeaturesResult)(nil), // 22: vak.session.v1.ListFeaturesResult
-	nil,                        // 23: vak.session.v1.OpenSession.AttributesEntry
-	nil,                        // 24: vak.session.v1.Session.AttributesEntry
-	(*v1.Delta)(nil),           // 25: vak.common.v1.Delta
-	(*v1.Refusal)(nil),         // 26: vak.common.v1.Refusal
+	(*ReadSkill)(nil),          // 23: vak.session.v1.ReadSkill
+	(*ReadSkillResult)(nil),    // 24: vak.session.v1.ReadSkillResult
+	nil,                        // 25: vak.session.v1.OpenSession.AttributesEntry
+	nil,                        // 26: vak.session.v1.Session.AttributesEntry
+	(*v1.Delta)(nil),           // 27: vak.common.v1.Delta
+	(*v1.Refusal)(nil),         // 28: vak.common.v1.Refusal
 }
 var file_vak_session_v1_session_proto_depIdxs = []int32{
-	23, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
+	25, // 0: vak.session.v1.OpenSession.attributes:type_name -> vak.session.v1.OpenSession.AttributesEntry
 	1,  // 1: vak.session.v1.OpenSession.worker:type_name -> vak.session.v1.Worker
 	3,  // 2: vak.session.v1.OpenSessionResult.session:type_name -> vak.session.v1.Session
-	24, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
+	26, // 3: vak.session.v1.Session.attributes:type_name -> vak.session.v1.Session.AttributesEntry
 	1,  // 4: vak.session.v1.Session.worker:type_name -> vak.session.v1.Worker
 	5,  // 5: vak.session.v1.Reading.axes:type_name -> vak.session.v1.Axes
 	4,  // 6: vak.session.v1.BeginTurn.reading:type_name -> vak.session.v1.Reading
-	25, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
+	27, // 7: vak.session.v1.BeginTurnResult.delta:type_name -> vak.common.v1.Delta
 	8,  // 8: vak.session.v1.BeginTurnResult.invocation:type_name -> vak.session.v1.Invocation
-	26, // 9: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
+	28, // 9: vak.session.v1.DispatchResult.refusal:type_name -> vak.common.v1.Refusal
 	3,  // 10: vak.session.v1.GetSessionResult.session:type_name -> vak.session.v1.Session
 	3,  // 11: vak.session.v1.ListSessionsResult.sessions:type_name -> vak.session.v1.Session
 	12, // [12:12] is the sub-list for method output_type
@@ -2107,7 +2239,7 @@ func file_vak_session_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vak_session_v1_session_proto_rawDesc), len(file_vak_session_v1_session_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
