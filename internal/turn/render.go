@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/vak-actors/vak-actors/capability"
+	"github.com/vak-actors/vak-actors/internal/schema"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
@@ -63,7 +64,7 @@ func (a *Admitted) definition(name string) (definition, bool) {
 		return definition{name: name, description: t.Description, input: t.InputSchema, tool: t}, true
 	}
 	if x, ok := a.ByExposedName(name); ok {
-		return definition{name: name, description: x.Tool.Description, input: x.Tool.InputSchema, observed: x.Tool}, true
+		return definition{name: name, description: x.Tool.Description, input: schema.Portable(x.Tool.InputSchema), observed: x.Tool}, true
 	}
 	return definition{}, false
 }
@@ -90,7 +91,7 @@ func (d definition) entry(format Format, deferred bool) any {
 	case FormatMCP:
 	}
 	if d.observed != nil {
-		return renamed(d.observed.Definition, d.name)
+		return d.served()
 	}
 	return d.mcp()
 }
@@ -121,14 +122,26 @@ func (d definition) mcp() any {
 	}
 }
 
-// renamed is a server's own definition under another name, with every other field as the server gave it.
-func renamed(raw json.RawMessage, name string) any {
+// served is a server's own definition under its exposed name and with portable schemas, since one that a client or provider
+// does not take can cost it every tool; all else is as the server gave it. Arguments are checked against the original.
+func (d definition) served() any {
 	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(raw, &fields) != nil {
-		fields = map[string]json.RawMessage{"inputSchema": json.RawMessage(`{"type":"object"}`)}
+	_ = json.Unmarshal(d.observed.Definition, &fields) // catalogs hold objects only
+	fields["name"] = encode(d.name)
+	fields["inputSchema"] = d.schema()
+	if output, has := fields["outputSchema"]; has {
+		if fields["outputSchema"] = schema.Portable(output); !describesObject(output) {
+			delete(fields, "outputSchema") // a result is structured as an object, or not at all
+		}
 	}
-	fields["name"] = encode(name)
 	return fields
+}
+
+func describesObject(raw json.RawMessage) bool {
+	var s struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(raw, &s) == nil && (s.Type == nil || s.Type == "object")
 }
 
 // encode keeps < and > as they are: definitions are read by models, not by browsers. Its inputs hold valid JSON only,

@@ -28,12 +28,12 @@ func TestRender(t *testing.T) {
 	a, s := small(t)
 	for format, want := range map[Format]string{
 		FormatAnthropic: `[{"name":"read","description":"Reads <a> file.","input_schema":{"type":"object","properties":{}}},` +
-			`{"name":"git__commit","description":"Does commit. More.","input_schema":{"type":"object"}},` +
+			`{"name":"git__commit","description":"Does commit. More.","input_schema":{"properties":{},"type":"object"}},` +
 			`{"name":"fetch","description":"Fetches.","input_schema":{"type":"object"},"defer_loading":true}]`,
 		FormatOpenAI: `[{"type":"function","function":{"name":"read","description":"Reads <a> file.","parameters":{"type":"object","properties":{}}}},` +
-			`{"type":"function","function":{"name":"git__commit","description":"Does commit. More.","parameters":{"type":"object"}}}]`,
+			`{"type":"function","function":{"name":"git__commit","description":"Does commit. More.","parameters":{"properties":{},"type":"object"}}}]`,
 		FormatMCP: `[{"name":"read","description":"Reads <a> file.","inputSchema":{"type":"object","properties":{}},"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":false}},` +
-			`{"_meta":{"x":1.50},"name":"git__commit","title":"Commit"}]`,
+			`{"_meta":{"x":1.50},"inputSchema":{"properties":{},"type":"object"},"name":"git__commit","title":"Commit"}]`,
 	} {
 		got, err := Render(format, a, s)
 		if err != nil {
