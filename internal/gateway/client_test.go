@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -154,4 +155,26 @@ func TestExtra(t *testing.T) {
 			t.Errorf("%.40s is taken", params)
 		}
 	}
+}
+
+// A question goes through the bridge between pipes and a daemon, and so does its answer.
+func TestQuestionsThroughTheBridge(t *testing.T) {
+	w, path := newWorld(), filepath.Join(t.TempDir(), "s")
+	asking(w, "ask", askRoots)
+	d := startDaemon(t, path, w)
+	p := bridgeTo(t, path, BridgeOptions{})
+	p.say(fmt.Sprintf(initializeWith, `{"roots":{}}`))
+	p.hear()
+	p.say(callText(1, "ask", "{}"))
+	if got := p.hear(); !strings.Contains(got, `"id":"vak-1","method":"roots/list"`) {
+		t.Fatalf("the client is asked %s", got)
+	}
+	p.say(`{"jsonrpc":"2.0","id":"vak-1","result":{"roots":[{"uri":"file:///a"}]}}`)
+	if got := p.hear(); !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, `file:///a`) {
+		t.Errorf("answer %s", got)
+	}
+	if _, err := p.leave(); err != nil {
+		t.Error(err)
+	}
+	d.stop()
 }

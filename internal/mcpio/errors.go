@@ -37,6 +37,7 @@ const (
 	codeUnsupportedVersion = -32022
 	codeInvalidRequest     = -32600
 	codeInternal           = -32603
+	codeNoSession          = -32001 // what MCP's own libraries say with 404
 )
 
 const (

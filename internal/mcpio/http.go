@@ -121,6 +121,8 @@ func (l *httpLink) send(ctx context.Context, req transport.JSONRPCRequest) (*tra
 		return nil, errBodyTooLarge
 	case err != nil:
 		return nil, &exchangeError{cause: err, sent: ex.sent.Load()}
+	case session != "" && resp.Error != nil && resp.Error.Code == codeNoSession && strings.Contains(strings.ToLower(resp.Error.Message), "session"):
+		return nil, errSessionLost // some say so with status 200
 	}
 	return resp, nil
 }
@@ -164,8 +166,11 @@ func (l *httpLink) answered(data []byte) {
 func (l *httpLink) refused(status int, body []byte, challenge, session string) (*transport.JSONRPCResponse, error) {
 	var resp transport.JSONRPCResponse
 	answered := json.Unmarshal(body, &resp) == nil && resp.Error != nil && resp.Error.Code != 0
-	gone := status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
+	says := bytes.Contains(bytes.ToLower(body), []byte("session"))
+	gone := status == http.StatusNotFound || says && (status == http.StatusBadRequest || status == http.StatusUnauthorized && challenge == "")
 	switch {
+	case session != "" && gone && status == http.StatusUnauthorized:
+		return nil, errSessionLost
 	case status == http.StatusUnauthorized || status == http.StatusForbidden: // whatever the body says
 	case answered && resp.Error.Code == codeMethodNotFound:
 		return &resp, nil

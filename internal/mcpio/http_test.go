@@ -148,15 +148,20 @@ func TestHTTPRedirect(t *testing.T) {
 	}
 }
 
+// Servers say in many ways that they know a session no more; none of them is a failure of the call's own.
 func TestHTTPSessionLoss(t *testing.T) {
-	c := dial(t, httpServer(t, "-lose-session-after", "1", "-no-stream"), Handlers{})
-	mustCall(t, c, "write", "")
-	_, err := call(t, c, "write", "")
-	if e := wantCode(t, err, vakerr.ServerDied); !strings.Contains(e.Reason, "session") {
-		t.Fatalf("reason %q", e.Reason)
+	for _, status := range []string{"404", "400", "401", "200"} {
+		t.Run(status, func(t *testing.T) {
+			c := dial(t, httpServer(t, "-lose-session-after", "1", "-no-stream", "-lost-status", status), Handlers{})
+			mustCall(t, c, "write", "")
+			_, err := call(t, c, "write", "")
+			if e := wantCode(t, err, vakerr.ServerDied); !strings.Contains(e.Reason, "session") {
+				t.Fatalf("reason %q", e.Reason)
+			}
+			waitDone(t, c)
+			wantCode(t, c.Alive(t.Context()), vakerr.ServerDied)
+		})
 	}
-	waitDone(t, c)
-	wantCode(t, c.Alive(t.Context()), vakerr.ServerDied)
 }
 
 // V58: over HTTP, a failure below the protocol makes the next check ask the server.

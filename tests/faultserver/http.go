@@ -70,11 +70,11 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "initialize":
 		w.Header().Set(sessionHeader, e.newSession())
 	case !e.known(r):
-		http.Error(w, "no such session", http.StatusNotFound)
+		e.noSession(w, m)
 		return
 	}
 	if m.Method == "tools/call" && e.loses() {
-		http.Error(w, "no such session", http.StatusNotFound)
+		e.noSession(w, m)
 		return
 	}
 	if m.ID == nil || m.Method == "" {
@@ -83,6 +83,17 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.reply(w, r, m, http.StatusOK)
+}
+
+// noSession says that the session is not known, in one of the ways that servers have.
+func (e *endpoint) noSession(w http.ResponseWriter, m message) {
+	status := e.s.o.lostStatus
+	if status != http.StatusOK {
+		http.Error(w, "no such session", status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`, m.ID)
 }
 
 // modernHeaders reports whether the headers repeat what the body says.

@@ -62,6 +62,7 @@ type options struct {
 	noStream         bool
 	answerElsewhere  bool
 	loseSessionAfter int
+	lostStatus       int
 }
 
 func define(o *options) {
@@ -108,6 +109,7 @@ func define(o *options) {
 	flag.BoolVar(&o.sse, "sse", false, "HTTP: answer requests with an event stream")
 	flag.BoolVar(&o.answerElsewhere, "answer-elsewhere", false, "HTTP: end the stream of a call at once and answer on the GET stream")
 	flag.BoolVar(&o.noStream, "no-stream", false, "HTTP: answer GET with 405")
+	flag.IntVar(&o.lostStatus, "lost-status", 404, "HTTP: say that a session is not known with this status; 200 with a JSON-RPC error")
 	flag.IntVar(&o.loseSessionAfter, "lose-session-after", 0, "HTTP: forget all sessions after this many calls, once")
 }
 
