@@ -43,7 +43,7 @@ func Bridge(ctx context.Context, in io.Reader, out io.Writer, o BridgeOptions) e
 	}
 	b := &bridge{
 		o: o, key: SessionKey(o.ClaudeSession), out: newLineWriter(out),
-		linked: make(chan struct{}), calls: map[string]bool{},
+		linked: make(chan struct{}), calls: map[string]bool{}, closers: map[string]context.CancelFunc{},
 	}
 	p := newPipe(in, b.out, o.Drain)
 	running, cancel := context.WithCancel(ctx)
@@ -69,7 +69,8 @@ type bridge struct {
 	mu         sync.Mutex // guards what follows
 	initialize []byte     // the client's, as it came
 	link       link
-	calls      map[string]bool // requests under way, by id; true: the client cancelled it
+	calls      map[string]bool               // requests under way, by id; true: the client cancelled it
+	closers    map[string]context.CancelFunc // of those of the era without sessions
 }
 
 // link is one MCP session with the daemon.
@@ -77,6 +78,8 @@ type link struct {
 	session string // Mcp-Session-Id
 	version string // negotiated
 	number  int    // links so far; 0: none yet
+
+	stated http.Header // what a request of the era without sessions says in headers, too
 }
 
 func (b *bridge) current() link {
@@ -95,7 +98,11 @@ func (b *bridge) take(ctx context.Context, p *pipe, raw []byte) {
 	case len(raw) > DefaultMaxBody:
 		b.out.write(failure(vakerr.New(vakerr.TooLarge, "the message is larger than the %d bytes a daemon takes", DefaultMaxBody)).frame(m.ID))
 	case !m.request():
-		b.notify(ctx, m, raw)
+		if !b.closes(m) {
+			b.notify(ctx, m, raw)
+		}
+	case modernRequest(nil, m):
+		b.stateless(ctx, p, m, raw)
 	case m.Method == string(mcp.MethodInitialize):
 		b.handshake(ctx, m, raw)
 	default:
@@ -227,7 +234,7 @@ func (b *bridge) establish(r reply) {
 	if b.link.number == 0 {
 		close(b.linked)
 	}
-	b.link = link{r.session, versionOf(r.frame), b.link.number + 1}
+	b.link = link{session: r.session, version: versionOf(r.frame), number: b.link.number + 1}
 }
 
 func versionOf(initialized []byte) string {

@@ -75,6 +75,7 @@ func (b *bridge) request(ctx context.Context, method string, body io.Reader, at 
 	if at.version != "" {
 		r.Header.Set(mcp.HeaderProtocolVersion, at.version)
 	}
+	maps.Copy(r.Header, at.stated)
 	return r, nil
 }
 

@@ -178,3 +178,59 @@ func TestQuestionsThroughTheBridge(t *testing.T) {
 	}
 	d.stop()
 }
+
+// A client of the stateless era on pipes is served without a handshake, by the bridge and by the runtime inside; what it
+// cancels ends, and it hears of a revision that is not spoken.
+func TestStatelessOnPipes(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"%s","io.modelcontextprotocol/clientCapabilities":{}}`
+	ask := func(id int, method, version, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{`+meta+`%s}}`, id, method, version, params)
+	}
+	for name, start := range map[string]func(t *testing.T, w *world) *program{
+		"bridge": func(t *testing.T, w *world) *program {
+			path := filepath.Join(t.TempDir(), "s")
+			d := startDaemon(t, path, w)
+			t.Cleanup(d.stop)
+			return bridgeTo(t, path, BridgeOptions{})
+		},
+		"runtime inside": func(t *testing.T, w *world) *program { return serveWorld(t, w, StdioOptions{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := newWorld(), newGate()
+			w.tools["wait"] = g.tool("wait")
+			p := start(t, w)
+			p.say(ask(1, "server/discover", "2026-07-28", ""))
+			if got := p.hear(); !strings.Contains(got, `"supportedVersions":["2026-07-28"`) {
+				t.Errorf("discover: %s", got)
+			}
+			p.say(ask(2, "server/discover", "2099-01-01", ""))
+			if got := p.hear(); !strings.Contains(got, `-32022`) || !strings.Contains(got, `"requested":"2099-01-01"`) {
+				t.Errorf("another revision: %s", got)
+			}
+			p.say(ask(3, "tools/call", "2026-07-28", `,"name":"echo","arguments":{"a":1}`))
+			if got := p.hear(); !strings.Contains(got, `"id":3,"result":{"resultType":"complete","content"`) {
+				t.Errorf("a call: %s", got)
+			}
+			p.say(ask(4, "tools/call", "2026-07-28", `,"name":"wait"`))
+			<-g.entered
+			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
+			<-g.ended
+			p.say(ask(6, "subscriptions/listen", "2026-07-28", `,"notifications":{"toolsListChanged":true}`))
+			if got := p.hear(); !strings.Contains(got, `subscriptions/acknowledged`) || !strings.Contains(got, `subscriptionId":6`) {
+				t.Errorf("a subscription: %s", got)
+			}
+			w.publish(func(tools map[string]*tool) { tools["new"] = named("new") })
+			if got := p.hear(); !strings.Contains(got, `tools/list_changed`) || !strings.Contains(got, `subscriptionId":6`) {
+				t.Errorf("after a publication: %s", got)
+			}
+			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`)
+			p.say(ask(5, "ping", "2026-07-28", ""))
+			if got := p.hear(); !strings.Contains(got, `"id":5,"error":{"code":-32601`) {
+				t.Errorf("after a cancelled call: %s", got)
+			}
+			if _, err := p.leave(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

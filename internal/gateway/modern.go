@@ -139,7 +139,7 @@ func (h *Handler) modern(w http.ResponseWriter, r *http.Request, at request, m m
 		return
 	}
 	defer h.sessions.release(c)
-	if bad := c.paramHeaders(m, r.Header); bad != nil {
+	if bad := c.paramHeaders(m, r.Header); bad != nil && r.Header.Get(SessionKeyHeader) == "" { // behind a bridge is a client without headers
 		refuseMessage(w, m.ID, bad)
 		return
 	}
@@ -156,6 +156,23 @@ func (h *Handler) modern(w http.ResponseWriter, r *http.Request, at request, m m
 		defer stop()
 		p.serve(m, by, json)
 	}
+}
+
+// acceptStateless is accept for a request of the stateless era on pipes, where ids are those of one client. A server cannot ask
+// in between: the call says so to it.
+func (s *session) acceptStateless(m message, stream outlet) (answer []byte, work func() []byte) {
+	meta, claims := readMeta(m.Params)
+	if bad := m.refusal(meta, claims, nil); bad != nil {
+		if bad.code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
+			return versionFrame(m.ID, bad, meta.Version), nil
+		}
+		return bad.frame(m.ID), nil
+	}
+	by := asker{modern: true, key: string(m.ID), peer: peer{meta.Capabilities, meta.Level}, to: stream}
+	if m.Method == string(mcp.MethodSubscriptionsListen) {
+		return s.prepareSubscription(m, by)
+	}
+	return s.acceptFrom(m, by)
 }
 
 // stateless is the session behind all requests of the modern era of one principal at one endpoint, in use until it is

@@ -56,7 +56,10 @@ type session struct {
 	calls  map[string]context.CancelCauseFunc // in flight, by the asker's key: in the legacy era the id as it came
 	list   listing
 	peer   peer
-	ear    ear
+
+	subscribed map[string]context.CancelCauseFunc // open subscriptions/listen on pipes, by the asker's key
+
+	ear ear
 
 	questions questions // of servers, that the client has not answered
 	mirrored  mirrored
@@ -66,7 +69,7 @@ type session struct {
 // session of the runtime, which is opened when it is first needed. Errors: those of Door.Subscribe, among them
 // unknown_tenant.
 func (f *front) attach(ctx context.Context, at endpoint, runtimeID string, unasked outlet) (*session, error) {
-	s := &session{front: f, endpoint: at, unasked: unasked, calls: map[string]context.CancelCauseFunc{}}
+	s := &session{front: f, endpoint: at, unasked: unasked, calls: map[string]context.CancelCauseFunc{}, subscribed: map[string]context.CancelCauseFunc{}}
 	s.runtime.init(runtimeID)
 	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	unsubscribe, err := f.door.Subscribe(at.Tenant, s.changed)
@@ -162,6 +165,9 @@ func (s *session) notified(m message) {
 	}
 	s.mu.Lock()
 	cancel := s.calls[string(p.ID)]
+	if cancel == nil {
+		cancel = s.subscribed[string(p.ID)]
+	}
 	s.mu.Unlock()
 	if cancel != nil {
 		cancel(errCancelled)

@@ -74,7 +74,13 @@ func serveFrame(s *session, p *pipe, raw []byte) {
 		p.out.write(bad.frame(m.ID))
 		return
 	}
-	answer, work := s.accept(m, p.out)
+	var answer []byte
+	var work func() []byte
+	if m.request() && modernRequest(nil, m) {
+		answer, work = s.acceptStateless(m, p.out)
+	} else {
+		answer, work = s.accept(m, p.out)
+	}
 	if answer != nil {
 		p.out.write(answer)
 	}

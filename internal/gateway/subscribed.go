@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	sessionv1 "github.com/vak-actors/vak-actors/messages/vak/session/v1"
 
 	"github.com/vak-actors/vak-actors/internal/protocol"
+	"github.com/vak-actors/vak-actors/internal/vakerr"
 )
 
 // maxSubscribed bounds the resources of one subscriptions/listen.
@@ -60,43 +62,80 @@ func (t tagged) tag(frame []byte) []byte {
 	return notificationFrame(n.Method, encode(n.Params))
 }
 
-// subscribed holds the stream of a subscriptions/listen open until its client closes it or the handler ends. It is a
-// connection of its own to the runtime's session behind the stateless requests.
+// subscribed holds the stream of a subscriptions/listen open until its client closes it or the connection ends.
 func (h *Handler) subscribed(p *response, m message, at request) {
+	ctx, cancel := context.WithCancelCause(p.r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(p.c.life, func() { cancel(context.Cause(p.c.life)) })()
+	p.finish(m, h.subscription(ctx, at.endpoint, p.c.runtime.id, m, p), true)
+}
+
+// subscription tells out what a client asked to hear of, until ctx ends, and returns the last answer. It is a connection of its
+// own to a session of the runtime.
+func (f *front) subscription(ctx context.Context, at endpoint, runtimeID string, m message, out outlet) []byte {
 	var in struct {
 		Notifications filter `json:"notifications"`
 	}
 	if json.Unmarshal(m.Params, &in) != nil || len(in.Notifications.Updates) > maxSubscribed {
-		refuseMessage(p.w, m.ID, invalidParams("subscriptions/listen needs notifications, with at most %d resources", maxSubscribed))
-		return
+		return invalidParams("subscriptions/listen needs notifications, with at most %d resources", maxSubscribed).frame(m.ID)
 	}
-	out := tagged{p, m.ID}
-	s, err := h.attach(p.r.Context(), at.endpoint, p.c.runtime.id, out)
+	to := tagged{out, m.ID}
+	s, err := f.attach(ctx, at, runtimeID, to)
 	if err != nil {
-		refuse(p.w, statusOf(err), err)
-		return
+		return failure(err).frame(m.ID)
 	}
 	defer s.close(errDeleted)
 	for _, kind := range in.Notifications.kinds() {
 		if err := s.know(kind); err != nil {
-			refuse(p.w, statusOf(err), err)
-			return
+			return failure(s.public(err)).frame(m.ID)
 		}
 	}
 	established := in.Notifications
 	established.Updates = s.subscribeAll(in.Notifications.Updates)
 	defer s.unsubscribeAll(established.Updates)
-	out.write(notificationFrame(string(mcp.MethodNotificationSubscriptionsAcknowledged), encode(map[string]any{"notifications": established})))
+	to.write(notificationFrame(string(mcp.MethodNotificationSubscriptionsAcknowledged), encode(map[string]any{"notifications": established})))
 	s.listen(+1)
-	select {
-	case <-p.r.Context().Done():
-	case <-h.stop:
-	case <-p.c.life.Done():
-	}
-	p.finish(m, asker{modern: true}.result(m.ID, false, encode(map[string]any{
+	<-ctx.Done()
+	return asker{modern: true}.result(m.ID, false, encode(map[string]any{
 		"_meta": map[string]json.RawMessage{mcp.MetaKeySubscriptionID: m.ID},
-	})), false)
+	}))
 }
+
+// prepareSubscription holds a subscriptions/listen on pipes open until its client cancels it or leaves.
+func (s *session) prepareSubscription(m message, by asker) ([]byte, func() []byte) {
+	ctx, cancel := context.WithCancelCause(s.life)
+	s.mu.Lock()
+	_, taken := s.subscribed[by.key]
+	full := len(s.subscribed) >= maxListening
+	if !taken && !full {
+		s.subscribed[by.key] = cancel
+	}
+	s.mu.Unlock()
+	switch {
+	case taken:
+		cancel(nil)
+		return invalidRequest("a request with this id is in flight").frame(m.ID), nil
+	case full:
+		cancel(nil)
+		return failure(vakerr.New(vakerr.TooMany, "%d subscriptions are open on this connection", maxListening)).frame(m.ID), nil
+	}
+	return nil, func() []byte {
+		defer func() {
+			s.mu.Lock()
+			delete(s.subscribed, by.key)
+			s.mu.Unlock()
+			cancel(nil)
+		}()
+		answer := s.subscription(ctx, s.endpoint, s.runtime.id, m, by.to)
+		if context.Cause(ctx) == errCancelled { //nolint:errorlint // this very value
+			return nil
+		}
+		return answer
+	}
+}
+
+// maxListening bounds the subscriptions of one client on pipes.
+const maxListening = 32
 
 // know reads a list, so that what changes from now on is news.
 func (s *session) know(kind string) error {
@@ -115,7 +154,7 @@ func (s *session) know(kind string) error {
 func (s *session) subscribeAll(uris []string) []string {
 	var established []string
 	for _, uri := range uris {
-		if s.subscription(mcp.MethodResourcesSubscribe, uri) {
+		if s.track(mcp.MethodResourcesSubscribe, uri) {
 			established = append(established, uri)
 		}
 	}
@@ -124,11 +163,11 @@ func (s *session) subscribeAll(uris []string) []string {
 
 func (s *session) unsubscribeAll(uris []string) {
 	for _, uri := range uris {
-		s.subscription(mcp.MethodResourcesUnsubscribe, uri)
+		s.track(mcp.MethodResourcesUnsubscribe, uri)
 	}
 }
 
-func (s *session) subscription(method mcp.MCPMethod, uri string) (done bool) {
+func (s *session) track(method mcp.MCPMethod, uri string) (done bool) {
 	command := &sessionv1.Dispatch{
 		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.Server, Method: string(method),
 		ArgumentsJson: encode(map[string]string{"uri": uri}), Client: s.standing(),
