@@ -268,7 +268,7 @@ func TestWritesAreSerialised(t *testing.T) {
 func TestMcpGoClientOverStdio(t *testing.T) {
 	w := newWorld()
 	p := serveWorld(t, w, StdioOptions{})
-	c := client.NewClient(transport.NewIO(p.out, p.in, io.NopCloser(strings.NewReader(""))), client.WithLegacyProtocolOnly())
+	c := client.NewClient(transport.NewIO(p.out, p.in, io.NopCloser(strings.NewReader(""))), client.WithProtocolVersion("2025-11-25"))
 	told := make(chan string, 10)
 	c.OnNotification(func(n mcp.JSONRPCNotification) { told <- n.Method })
 	if err := c.Start(t.Context()); err != nil {
