@@ -9,8 +9,6 @@ package skillfiles
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"io/fs"
 	"path"
@@ -54,7 +52,11 @@ type File struct {
 }
 
 // Store reads the skills of one workspace. It is safe for concurrent use.
-type Store struct{ Workspace string } // absolute
+type Store struct {
+	Workspace string // absolute
+
+	known digests
+}
 
 // pathOf is the path of a skill in URIs: its name, behind its plugin's. Empty: the extension has none for it.
 func pathOf(c *capability.Capability) string {
@@ -211,15 +213,18 @@ func (s *Store) entry(ctx context.Context, c *capability.Capability) (Entry, err
 		if !d.Type().IsRegular() {
 			return nil // a link may lead to what is not the skill's
 		}
-		text, err := read(root, path.Join(base, rel), maxBytes-total)
+		file := path.Join(base, rel)
+		sum, size, text, err := s.known.of(root, c.Config.(*capability.Skill).BaseDir, file, d, maxBytes-total)
+		if err == nil && rel == manifest && text == nil {
+			text, err = read(root, file, maxBytes-total)
+		}
 		if err != nil {
 			return err
 		}
-		if total += int64(len(text)); len(e.Resources) == maxFiles {
+		if total += size; len(e.Resources) == maxFiles {
 			return tooLarge(c)
 		}
-		sum := sha256.Sum256(text)
-		e.Resources = append(e.Resources, File{scheme + at + "/" + rel, "sha256:" + hex.EncodeToString(sum[:]), int64(len(text))})
+		e.Resources = append(e.Resources, File{scheme + at + "/" + rel, "sha256:" + sum, size})
 		if rel == manifest {
 			e.text = text
 		}

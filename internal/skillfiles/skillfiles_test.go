@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/declare"
@@ -157,4 +158,34 @@ func FuzzFind(f *testing.F) {
 			t.Errorf("%q leads to %q", uri, rel)
 		}
 	})
+}
+
+// A digest that is kept is that of the file as it is: an edit is seen, also one of the same size.
+func TestDigestsFollowEdits(t *testing.T) {
+	s := newShelf(t)
+	s.add("pdf", "skills/pdf", skill("pdf"))
+	name := filepath.Join(s.Workspace, "skills/pdf/a.txt")
+	digestNow := func(text string, age time.Duration) string {
+		t.Helper()
+		s.write("skills/pdf/a.txt", text)
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second answer is the kept one
+			e, err := s.Entry(t.Context(), s.skills, "skill://pdf/SKILL.md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256([]byte(text))
+			if got := e.Resources[1]; got.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+				t.Errorf("%q has the digest %s", text, got.Digest)
+			}
+		}
+		return text
+	}
+	digestNow("one", time.Hour)
+	digestNow("two", time.Minute)
+	digestNow("six", 0)
+	digestNow("ten", 0)
 }
