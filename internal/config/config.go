@@ -122,7 +122,7 @@ type Server struct {
 	Isolation     capability.Isolation // default shared
 	Era           capability.Era       // empty: found out at each start
 	IdleTTL       time.Duration        // default 15m
-	StartTimeout  time.Duration        // default 10s
+	StartTimeout  time.Duration        // 0: by the command, see StartTime
 	CallTimeout   time.Duration        // default 60s
 	MaxInFlight   int                  // default 16
 	EnabledTools  []string
@@ -139,7 +139,7 @@ type Server struct {
 func DefaultServer() Server {
 	return Server{
 		Enabled: true, Isolation: capability.IsolationShared,
-		IdleTTL: 15 * time.Minute, StartTimeout: 10 * time.Second, CallTimeout: time.Minute, MaxInFlight: 16,
+		IdleTTL: 15 * time.Minute, CallTimeout: time.Minute, MaxInFlight: 16,
 	}
 }
 

@@ -80,7 +80,10 @@ func (s *section) server() Server {
 		server.Era = capability.Era(era)
 	}
 	server.IdleTTL = s.duration("idle_ttl", server.IdleTTL)
-	server.StartTimeout = s.duration("start_timeout", server.StartTimeout)
+	_, written := s.values["start_timeout"]
+	if most := s.duration("start_timeout", server.StartTime()); written {
+		server.StartTimeout = most
+	}
 	server.CallTimeout = s.duration("call_timeout", server.CallTimeout)
 	server.MaxInFlight = s.number("max_in_flight", server.MaxInFlight, 1024)
 	server.EnabledTools = s.words("enabled_tools")

@@ -22,7 +22,7 @@ var workspace = capability.Origin{Kind: capability.OriginWorkspace}
 func serverDeclaration(name string, s config.Server, source string) capability.Declaration {
 	server := &capability.Server{
 		Transport: s.Transport, Command: s.Command, Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, Headers: s.Headers,
-		Era: s.Era, Isolation: s.Isolation, IdleTTL: s.IdleTTL, StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout,
+		Era: s.Era, Isolation: s.Isolation, IdleTTL: s.IdleTTL, StartTimeout: s.StartTime(), CallTimeout: s.CallTimeout,
 		MaxInFlight: s.MaxInFlight, EnabledTools: s.EnabledTools, DisabledTools: s.DisabledTools, Network: s.Network, Title: s.Title,
 	}
 	server.Unready, server.Remedy = s.Unready()
