@@ -116,7 +116,7 @@ func (c *caller) Ask(ctx context.Context, method string, params json.RawMessage)
 		c.to.offer(oneLine([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"nobody waits for it any more"}}`)))
 		return nil, context.Cause(ctx)
 	case <-c.s.life.Done():
-		return nil, context.Cause(c.s.life)
+		return nil, context.Cause(c.s.life) //nolint:contextcheck // the connection ends what waits in it
 	}
 }
 
@@ -146,6 +146,7 @@ func (c *caller) Tell(method string, params json.RawMessage) {
 		if !c.wantsMessage(params) {
 			return
 		}
+	default: // as it is
 	}
 	c.to.offer(notificationFrame(method, params))
 }
@@ -229,8 +230,9 @@ func (p peer) declares(method string) bool {
 		return isObject(can.Elicitation)
 	case mcp.MethodListRoots:
 		return isObject(can.Roots)
+	default:
+		return false
 	}
-	return false
 }
 
 // isObject reports whether raw, which is JSON or empty, is an object.

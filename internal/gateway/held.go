@@ -118,8 +118,9 @@ func mayAsk(method string) bool {
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodToolsCall, mcp.MethodPromptsGet, mcp.MethodResourcesRead:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // call serves a request whose server may ask in between: the first of a call, or the answer to a question.

@@ -118,7 +118,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method {
 	case http.MethodPost:
-		h.post(w, r, at) //nolint:contextcheck // a call belongs to its session and outlives the request
+		h.post(w, r, at)
 	case http.MethodGet:
 		h.get(w, r, at)
 	case http.MethodDelete:

@@ -148,9 +148,9 @@ func (h *Handler) modern(w http.ResponseWriter, r *http.Request, at request, m m
 	json := accepts(r.Header, contentJSON)
 	switch {
 	case m.Method == string(mcp.MethodSubscriptionsListen):
-		h.subscribed(p, m, at)
+		h.subscribed(p, m, at) //nolint:contextcheck // it takes that of the request
 	case mayAsk(m.Method):
-		p.call(m, by, json)
+		p.call(m, by, json) //nolint:contextcheck // the call outlives the request where it is held
 	default:
 		stop := context.AfterFunc(r.Context(), func() { c.abandon(by.key) })
 		defer stop()

@@ -64,7 +64,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, at request) {
 	}
 	if m.request() && events {
 		p := &response{h: h, w: w, r: r, c: c}
-		p.serve(m, c.legacyAsker(m, p), json) //nolint:contextcheck // the work belongs to the session
+		p.serve(m, c.legacyAsker(m, p), json)
 		return
 	}
 	answer, work := c.accept(m, nil)

@@ -94,9 +94,10 @@ func (s *session) attendant(m message, by asker) (name string, leave func()) {
 	switch mcp.MCPMethod(m.Method) {
 	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		return s.standing(), func() {}
+	default:
+		_, name, leave = s.attend(progressToken(m.Params), by)
+		return name, leave
 	}
-	_, name, leave = s.attend(progressToken(m.Params), by)
-	return name, leave
 }
 
 // relay has the session send a request to a server. What refuses it is an error of the protocol, and so is the server's own.

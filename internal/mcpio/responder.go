@@ -44,8 +44,9 @@ func passed(method string) bool {
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodSamplingCreateMessage, mcp.MethodElicitationCreate, mcp.MethodListRoots:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // post takes a request of the server in. callID names the call on whose stream it came; 0 where the transport does not tell.
