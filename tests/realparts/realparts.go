@@ -16,6 +16,8 @@ const (
 	Inspector        = "VAK_INSPECTOR"         // the Inspector's command-line script, run with Node
 	ServerEverything = "VAK_SERVER_EVERYTHING" // the script of @modelcontextprotocol/server-everything, run with Node
 	ServerFilesystem = "VAK_SERVER_FILESYSTEM" // the script of @modelcontextprotocol/server-filesystem, run with Node
+	TypeScriptSDK    = "VAK_TYPESCRIPT_SDK"    // the folder of @modelcontextprotocol/sdk
+	TypeScriptClient = "VAK_TYPESCRIPT_CLIENT" // the folder of @modelcontextprotocol/client
 	Shared           = "VAK_SHARED"            // a folder of real workspaces and catalogs
 )
 
