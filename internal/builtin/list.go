@@ -27,7 +27,12 @@ type listed struct {
 type list struct {
 	Server string   `json:"server"`
 	Tools  []listed `json:"tools"`
-	Note   string   `json:"note,omitempty"` // what is left out, and how to see it
+
+	// What else the server is known to have, by name or URI, for the action request.
+	Prompts   []string `json:"prompts,omitempty"`
+	Resources []string `json:"resources,omitempty"` // templates among them
+
+	Note string `json:"note,omitempty"` // what is left out, and how to see it
 }
 
 func (b *broker) list(ctx context.Context, c op.Call, server, pattern string) (op.Result, error) {
@@ -46,12 +51,41 @@ func (b *broker) list(ctx context.Context, c op.Call, server, pattern string) (o
 		}
 	}
 	answer.bound(pattern)
+	if pattern == "" {
+		answer.features(c.Bound)
+	}
 	text, err := json.Marshal(answer)
 	if err != nil {
 		return op.Result{}, vakerr.New(vakerr.ServerProtocol, "the catalog of %s cannot be shown", server).
 			WithRemedy("report it to the author of the server").WithCause(err)
 	}
 	return op.Text(string(text)), nil
+}
+
+// maxFeatures bounds how many prompts, and how many resources, a list names.
+const maxFeatures = 30
+
+// features names what the turn knows of the server beside tools and may use.
+func (l *list) features(b op.Bound) {
+	server, ok := b.Server(l.Server)
+	if !ok || server.Config.(*capability.Server).Observation == nil {
+		return
+	}
+	known := server.Config.(*capability.Server).Observation.Features
+	if b.AllowsServerTool(l.Server, "prompts/get") {
+		l.Prompts = keys(known.Prompts)
+	}
+	if b.AllowsServerTool(l.Server, "resources/read") {
+		l.Resources = append(keys(known.Resources), keys(known.Templates)...)
+	}
+}
+
+func keys(features []capability.ObservedFeature) []string {
+	var all []string
+	for _, f := range features[:min(len(features), maxFeatures)] {
+		all = append(all, trim(f.Key, listedDescription))
+	}
+	return all
 }
 
 func matches(pattern string, t *capability.ObservedTool) bool {

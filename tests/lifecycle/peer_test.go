@@ -178,6 +178,7 @@ func TestFeaturesOfServers(t *testing.T) {
 	}
 	w.expect("the server's own error", own.ask("resources/read", `{"uri":"other://x"}`), `"code":-32002`, `"message":"resource not found"`)
 	w.expect("an unknown prompt", c.ask("prompts/get", `{"name":"closed__greet"}`), `"code":-32602`, `fault__greet`)
+	w.expect("listed for a model", c.call("mcp", `{"action":"list","server":"fault"}`), `\"prompts\":[\"greet\"]`, `fault://item/{id}`)
 	w.expect("for a model", c.call("mcp", `{"action":"request","server":"fault","tool":"resources/read","arguments":{"uri":"fault://two"}}`), `content of fault://two`)
 	w.expect("not a request", c.call("mcp", `{"action":"request","server":"fault","tool":"tools/call","arguments":{}}`), `unknown_action`)
 
