@@ -152,9 +152,9 @@ type Transport string
 const (
 	TransportStdio Transport = "stdio"
 	TransportHTTP  Transport = "http" // Streamable HTTP
+	TransportSSE   Transport = "sse"  // HTTP+SSE, of 2024-11-05
 
 	// What other programs write and this one does not speak. A server of theirs is declared, with Unready set.
-	TransportSSE       Transport = "sse"
 	TransportWebSocket Transport = "ws"
 )
 

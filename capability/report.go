@@ -157,7 +157,7 @@ func (r *Row) deliver(d Deliveries) {
 
 func serverRemedy(name string, s *Server) string {
 	entry := "[mcp.servers." + name + "]"
-	if s.Transport == TransportHTTP {
+	if s.Transport != TransportStdio {
 		return "check url and headers of " + entry
 	}
 	return "check command, args and env of " + entry

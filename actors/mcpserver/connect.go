@@ -208,8 +208,11 @@ func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mc
 		Era: map[capability.Era]mcpio.Era{capability.EraLegacy: mcpio.EraLegacy, capability.EraModern: mcpio.EraModern}[s.Era],
 	}
 	switch s.Transport {
-	case capability.TransportHTTP:
+	case capability.TransportHTTP, capability.TransportSSE:
 		spec.Transport, spec.URL, spec.Headers = mcpio.HTTP, x.expand(s.URL), x.all(s.Headers)
+		if s.Transport == capability.TransportSSE {
+			spec.Transport = mcpio.SSE
+		}
 	case capability.TransportStdio:
 		spec.Command = childproc.ResolveCommand(k.Workspace, x.expand(s.Command))
 		for _, a := range s.Args {
@@ -224,7 +227,7 @@ func (k Connector) spec(name string, s *capability.Server, x *expander) (spec mc
 		if spec.Dir, err = k.dir(x.expand(s.Cwd)); err != nil {
 			return mcpio.Spec{}, err
 		}
-	case capability.TransportSSE, capability.TransportWebSocket: // are refused before: see Server.Unready
+	case capability.TransportWebSocket: // is refused before: see Server.Unready
 	}
 	if len(x.missing) > 0 {
 		return mcpio.Spec{}, vakerr.New(vakerr.SecretUnresolved, "server %q needs %s, which is set nowhere", name, strings.Join(x.missing, ", ")).
@@ -313,7 +316,7 @@ func (x *expander) all(values map[string]string) map[string]string {
 
 // target is a server's command line or address, fit to be shown.
 func target(s *capability.Server) string {
-	if s.Transport == capability.TransportHTTP {
+	if s.Transport != capability.TransportStdio {
 		return config.MaskURL(s.URL)
 	}
 	return strings.Join(append([]string{s.Command}, config.MaskArgs(s.Args)...), " ")

@@ -24,12 +24,9 @@ var (
 // entry is declared, so that nobody misses it, and every demand is answered with the reason.
 func (s Server) Unready() (reason, remedy string) {
 	switch s.Transport {
-	case capability.TransportSSE:
-		return "it speaks the old HTTP+SSE transport, which this program does not",
-			"give the server's Streamable HTTP address, with type http"
 	case capability.TransportWebSocket:
 		return "it speaks over a WebSocket, which this program does not", "give the server's Streamable HTTP address, with type http"
-	case capability.TransportStdio, capability.TransportHTTP:
+	case capability.TransportStdio, capability.TransportHTTP, capability.TransportSSE:
 	}
 	if s.Closed != "" {
 		return s.Closed, "change that setting, or declare the server in vak.toml"

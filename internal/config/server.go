@@ -91,7 +91,7 @@ func (s *section) server() Server {
 	server.Network = s.flag("network", server.Network)
 	server.Transport = server.inferTransport()
 	server.Transport = capability.Transport(s.oneOf("transport", string(server.Transport),
-		string(capability.TransportStdio), string(capability.TransportHTTP)))
+		string(capability.TransportStdio), string(capability.TransportHTTP), string(capability.TransportSSE)))
 	s.close()
 	if _, written := s.values["network"]; written && !server.Network && !s.bad {
 		s.warn("config_unsupported", "network", "network = false "+s.label()+" has no effect yet: a server reaches whatever this machine reaches",

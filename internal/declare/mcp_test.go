@@ -110,7 +110,7 @@ func TestGemini(t *testing.T) {
 	const file = ".gemini/settings.json"
 	got, _ := servers(t, file, `{"mcp": {"allowed": ["a", "h"], "excluded": ["h"]}, "mcpServers": {"a": {"url": "https://h/sse"},
 		"h": {"httpUrl": "https://h/mcp", "headers": {"K": "$key"}, "timeout": 5000}, "left": {"command": "c"}}}`)
-	if got["a"].Transport != capability.TransportSSE || got["a"].Unready == "" || got["h"].Headers["K"] != "${key}" || got["h"].CallTimeout != 5*time.Second {
+	if got["a"].Transport != capability.TransportSSE || got["a"].Unready != "" || got["h"].Headers["K"] != "${key}" || got["h"].CallTimeout != 5*time.Second {
 		t.Errorf("%+v, %+v", got["a"], got["h"])
 	}
 	if !strings.Contains(got["h"].Unready, "mcp.excluded") || !strings.Contains(got["left"].Unready, "mcp.allowed") {

@@ -81,7 +81,7 @@ func TestProblems(t *testing.T) {
 		{".mcp.json", "{\"mcpServers\": []}", "e mcp_entry .mcp.json:1", false},
 		{".mcp.json", "{\"mcpServers\": {\n\"x\": 1}}", "e mcp_entry .mcp.json:2", false},
 		{".mcp.json", "{\"mcpServers\": {\n\"x\": {\"url\": \"https://h\"}}}", "w mcp_type_missing .mcp.json:2", true},
-		{".mcp.json", "{\"mcpServers\": {\"x\": {\"type\": \"sse\", \"url\": \"https://h\"}}}", "w server_unready .mcp.json:1", true},
+		{".mcp.json", "{\"mcpServers\": {\"x\": {\"type\": \"ws\", \"url\": \"https://h\"}}}", "w server_unready .mcp.json:1", true},
 		{".mcp.json", "{\"mcpServers\": {\"x\": {\"type\": \"pipe\", \"command\": \"c\"}}}", "e mcp_type .mcp.json:1", false},
 		{".mcp.json", "{\"mcpServers\": {\"x\": {\"transport\": {\"url\": \"https://h\"}}}}", "e mcp_unsupported .mcp.json:1", false},
 		{".mcp.json", "{\"mcpServers\": {\"x\": {\"command\": \"c\", \"args\": \"a\"}}}", "e mcp_type .mcp.json:1", false},

@@ -3,6 +3,8 @@ package mcpio
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,6 +87,8 @@ func Dial(ctx context.Context, s Spec, h Handlers) (*Conn, error) {
 		c.link, err = openStdio(c)
 	case HTTP:
 		c.link, err = openHTTP(c)
+	case SSE:
+		c.link, err = openSSE(ctx, c)
 	default:
 		err = vakerr.New(vakerr.ConfigInvalid, "server %q has no known transport", s.Name)
 	}
@@ -93,12 +97,32 @@ func Dial(ctx context.Context, s Spec, h Handlers) (*Conn, error) {
 		return nil, err
 	}
 	if err := c.greet(ctx); err != nil {
+		refused := err
 		err = c.startError(err)
 		_ = c.shutdown(context.WithoutCancel(ctx), true) // what went wrong first is what counts
+		if s.Transport == HTTP && s.Era != EraModern && unknownTransport(refused) {
+			s.Transport = SSE
+			if old, failure := Dial(ctx, s, h); failure == nil {
+				return old, nil
+			}
+		}
 		return nil, err
 	}
 	c.touch()
 	return c, nil
+}
+
+// unknownTransport reports whether a server refused a greeting over Streamable HTTP as one would that speaks HTTP+SSE only.
+func unknownTransport(err error) bool {
+	var s *StatusError
+	if !errors.As(err, &s) {
+		return false
+	}
+	switch s.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusLengthRequired:
+		return true
+	}
+	return false
 }
 
 // Connect is Dial, ListTools and ListFeatures under one Spec.StartTimeout. On an error nothing is left running.

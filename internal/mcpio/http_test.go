@@ -325,3 +325,38 @@ func TestAnswerOnTheStandingStream(t *testing.T) {
 		}
 	}
 }
+
+// A server that speaks HTTP+SSE only is served, whether its transport is said or found out; its requests are answered, the end
+// of its stream is the end of the connection, and an address on another host is not used.
+func TestOldSSE(t *testing.T) {
+	for name, transport := range map[string]Transport{"said": SSE, "found out": HTTP} {
+		t.Run(name, func(t *testing.T) {
+			s := httpServer(t, "-old-sse")
+			s.Transport = transport
+			changed := make(chan struct{}, 10)
+			c := dial(t, s, Handlers{ListChanged: func() { changed <- struct{}{} }})
+			if list, err := c.ListTools(t.Context()); err != nil || len(list.Tools) == 0 {
+				t.Fatalf("%d tools, %v", len(list.Tools), err)
+			}
+			if got := mustCall(t, c, "echo", `{"text":"hi"}`); got != "hi" {
+				t.Errorf("echo came back as %s", got)
+			}
+			client := &askedClient{answer: json.RawMessage(`{"roots":[]}`)}
+			raw, err := c.CallTool(t.Context(), "ask", json.RawMessage(askRoots), CallOptions{Owner: "a", Client: client})
+			if err != nil || text(t, raw) != `{"roots":[]}` {
+				t.Errorf("asked: %s, %v", raw, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err = c.CallTool(ctx, "sleep", json.RawMessage(`{"ms":60000}`), CallOptions{})
+			wantCode(t, err, vakerr.DeadlineExceeded)
+			_, err = call(t, c, "crash", "")
+			wantCode(t, err, vakerr.OutcomeUnknown)
+			waitDone(t, c)
+		})
+	}
+	s := httpServer(t, "-old-sse", "-elsewhere", "http://127.0.0.1:1")
+	s.Transport = SSE
+	_, err := Dial(t.Context(), s, Handlers{})
+	wantCode(t, err, vakerr.ServerProtocol)
+}

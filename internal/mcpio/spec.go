@@ -11,7 +11,8 @@ type Transport uint8
 // The transports.
 const (
 	Stdio Transport = iota // a child process
-	HTTP                   // Streamable HTTP
+	HTTP                   // Streamable HTTP; HTTP+SSE where the server refuses that as one that does not know it
+	SSE                    // HTTP+SSE, of 2024-11-05
 )
 
 // Era is the generation of the protocol a server speaks.

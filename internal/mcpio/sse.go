@@ -10,6 +10,7 @@ import (
 
 // event is one server-sent event.
 type event struct {
+	name  string // of its event line; empty: message
 	data  []byte // the data lines joined by line ends
 	id    []byte // nil if the event has none
 	plain []byte // the id and retry lines as they came, for a reader that resumes
@@ -31,6 +32,7 @@ func newEventReader(src io.Reader, limit int) *eventReader {
 // sees it, too.
 func (r *eventReader) next() (*event, error) {
 	e := &r.e
+	e.name = ""
 	e.data, e.id, e.plain, e.raw = e.data[:0], nil, e.plain[:0], e.raw[:0]
 	begun := false
 	for {
@@ -73,6 +75,8 @@ func (e *event) field(line, raw []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
+	case "event":
+		e.name = string(value)
 	case "data":
 		if len(e.data) > 0 {
 			e.data = append(e.data, '\n')

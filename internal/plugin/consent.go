@@ -58,7 +58,7 @@ func optionText(o Option) string {
 func describe(d capability.Declaration) string {
 	switch c := d.Config.(type) {
 	case *capability.Server:
-		if c.Transport == capability.TransportHTTP {
+		if c.Transport != capability.TransportStdio {
 			return "connects to " + c.URL + names(" with the headers ", c.Headers)
 		}
 		return "runs " + strings.Join(append([]string{c.Command}, c.Args...), " ") + names(" with ", c.Env)

@@ -17,11 +17,12 @@ const sessionHeader = "Mcp-Session-Id"
 type endpoint struct {
 	s *server
 
-	mu       sync.Mutex // guards the fields below
-	sessions map[string]bool
-	streams  map[chan []byte]bool // open GET streams
-	calls    int
-	lost     bool
+	mu        sync.Mutex // guards the fields below
+	sessions  map[string]bool
+	streams   map[chan []byte]bool   // open GET streams
+	bySession map[string]chan []byte // of HTTP+SSE
+	calls     int
+	lost      bool
 }
 
 // serveHTTP serves until the process is killed.
@@ -31,7 +32,7 @@ func serveHTTP(s *server) {
 		fatal(err)
 	}
 	fmt.Printf("http://%s/mcp\n", l.Addr())
-	e := &endpoint{s: s, sessions: map[string]bool{}, streams: map[chan []byte]bool{}}
+	e := &endpoint{s: s, sessions: map[string]bool{}, streams: map[chan []byte]bool{}, bySession: map[string]chan []byte{}}
 	fatal(http.Serve(l, e))
 }
 
@@ -43,6 +44,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case o.status != 0:
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		http.Error(w, "refused", o.status)
+	case o.oldSSE:
+		e.oldSSE(w, r)
 	case r.Method == http.MethodPost:
 		e.post(w, r)
 	case r.Method == http.MethodGet && !o.noStream && !o.modern:
@@ -231,4 +234,41 @@ func (e *endpoint) loses() bool {
 	e.lost = true
 	clear(e.sessions)
 	return true
+}
+
+// oldSSE serves HTTP+SSE: a stream that names the address for messages, by which all answers come.
+func (e *endpoint) oldSSE(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodGet:
+		frames := make(chan []byte, 64)
+		id := e.newSession()
+		e.mu.Lock()
+		e.streams[frames] = true
+		e.bySession[id] = frames
+		e.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s/messages?session=%s\n\n", e.s.o.elsewhere, id)
+		flush(w)
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case frame := <-frames:
+				writeEvent(w, frame)
+			}
+		}
+	case r.URL.Path == "/messages":
+		var m message
+		e.mu.Lock()
+		frames := e.bySession[r.URL.Query().Get("session")]
+		e.mu.Unlock()
+		if json.NewDecoder(r.Body).Decode(&m) != nil || frames == nil {
+			http.Error(w, "bad message", http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		e.s.handle(m, func(frame []byte) { frames <- frame })
+	default:
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	}
 }

@@ -63,6 +63,8 @@ type options struct {
 	answerElsewhere  bool
 	loseSessionAfter int
 	lostStatus       int
+	oldSSE           bool
+	elsewhere        string
 }
 
 func define(o *options) {
@@ -109,6 +111,8 @@ func define(o *options) {
 	flag.BoolVar(&o.sse, "sse", false, "HTTP: answer requests with an event stream")
 	flag.BoolVar(&o.answerElsewhere, "answer-elsewhere", false, "HTTP: end the stream of a call at once and answer on the GET stream")
 	flag.BoolVar(&o.noStream, "no-stream", false, "HTTP: answer GET with 405")
+	flag.BoolVar(&o.oldSSE, "old-sse", false, "HTTP: speak HTTP+SSE, of 2024-11-05")
+	flag.StringVar(&o.elsewhere, "elsewhere", "", "HTTP+SSE: name an address for messages that begins with this")
 	flag.IntVar(&o.lostStatus, "lost-status", 404, "HTTP: say that a session is not known with this status; 200 with a JSON-RPC error")
 	flag.IntVar(&o.loseSessionAfter, "lose-session-after", 0, "HTTP: forget all sessions after this many calls, once")
 }

@@ -148,7 +148,7 @@ func TestIdleStop(t *testing.T) {
 		t.Helper()
 		w.reload()
 		u := a.begin()
-		if !strings.Contains(u.GetPromptSection(), "- s: add, asked, big") {
+		if !strings.Contains(u.GetPromptSection(), "- s: add, ask, asked, big") {
 			t.Errorf("V46: the catalog is not known any more %s: %s", when, u.GetPromptSection())
 		}
 		u.end()

@@ -109,8 +109,8 @@ func TestUnfilledPlaceholders(t *testing.T) {
 	unset := w.fault("unset", nil)
 	blank := w.fault("blank", nil)
 	w.write("vak.toml", toml(unset.config+"env = { A = \"${VAK_TEST_UNSET}\" }\n", blank.config+"env = { KEY = \"<your-key>\" }\n"))
-	w.write(".gemini/settings.json", `{"mcpServers": {"header": {"httpUrl": "http://127.0.0.1:1/mcp", "headers": {"A": "Bearer $VAK_TEST_UNSET"}},
-		"old": {"url": "http://127.0.0.1:1/sse"}}}`)
+	w.write(".gemini/settings.json", `{"mcpServers": {"header": {"httpUrl": "http://127.0.0.1:1/mcp", "headers": {"A": "Bearer $VAK_TEST_UNSET"}}}}`)
+	w.write(".mcp.json", `{"mcpServers": {"socket": {"type": "ws", "url": "ws://127.0.0.1:1/mcp"}}}`)
 	w.write(".vscode/mcp.json", `{"servers": {"asked": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"A": "${input:a-key}"}},
 		"env": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"A": "${env:VAK_TEST_UNSET}"}}}}`)
 	w.reload()
@@ -118,7 +118,7 @@ func TestUnfilledPlaceholders(t *testing.T) {
 	for server, name := range map[string]string{"unset": "VAK_TEST_UNSET", "header": "VAK_TEST_UNSET", "env": "VAK_TEST_UNSET", "asked": "INPUT_A_KEY"} {
 		refused(t, u.mcp(server, "echo", nil).err, vakerr.SecretUnresolved, name)
 	}
-	for server, why := range map[string]string{"blank": "env KEY still holds a placeholder", "old": "HTTP+SSE"} {
+	for server, why := range map[string]string{"blank": "env KEY still holds a placeholder", "socket": "WebSocket"} {
 		for range 2 { // no backoff: it is no failure
 			refused(t, u.mcp(server, "echo", nil).err, vakerr.ServerUnready, why)
 		}

@@ -47,7 +47,7 @@ func TestObservationIsPublished(t *testing.T) {
 	u.want(u.mcp("s", "echo", object{"text": "one"}), "one")
 	before := u.GetEpoch()
 	u.end()
-	u = a.learned("- s: add, asked, big, cancelled, counter, crash, echo, env")
+	u = a.learned("- s: add, ask, asked, big, cancelled, counter, crash, echo, env")
 	if u.GetEpoch() <= before || !slices.Equal(u.GetDelta().GetUpdated(), []string{"mcp:s"}) {
 		t.Errorf("V47: the observation is in epoch %d after %d, as %v", u.GetEpoch(), before, u.GetDelta())
 	}
