@@ -24,7 +24,7 @@ var clientFiles = map[string]string{
 		"both": {"command": "user"}}, "projects": {"WS": {"mcpServers": {"both": {"command": "local"}}}, "/elsewhere": {"mcpServers": {"not": {"command": "c"}}}}}`,
 	".claude/settings.json":                     `{"permissions": {"allow": ["Bash(git:*)"]}}`,
 	".config/Claude/claude_desktop_config.json": `{"mcpServers": {"cd": {"command": "c", "args": ["--api-key", "CANARY-desktop", "x"]}}}`,
-	".cursor/mcp.json":                          `{"mcpServers": {"cu": {"url": "https://h/mcp?api_key=CANARY-cursor&a=b"}, "old": {"type": "sse", "url": "https://h/sse"}}}`,
+	".cursor/mcp.json":                          `{"mcpServers": {"cu": {"url": "https://h/mcp?api_key=CANARY-cursor&a=b"}, "old": {"type": "ws", "url": "wss://h/x"}, "str": {"type": "sse", "url": "https://h/stream"}}}`,
 	".config/Code/User/mcp.json":                `{"inputs": [{"id": "k", "type": "promptString"}], "servers": {"vs": {"command": "c", "env": {"K": "${input:k}"}, "autoApprove": ["t"]}}}`,
 	".codex/config.toml":                        "[mcp_servers.co]\nurl = \"https://h/mcp\"\nhttp_headers = { Authorization = \"Bearer CANARY-codex\" }\n[mcp_servers.off]\ncommand = \"c\"\nenabled = false\n",
 	".gemini/settings.json":                     `{"mcpServers": {"ge": {"httpUrl": "https://u:CANARY-gemini@h/mcp", "trust": true, "timeout": 5000, "excludeTools": ["x"]}}}`,
@@ -135,7 +135,7 @@ func TestImport(t *testing.T) {
 	}{
 		"claude":         {map[string]Action{"cl-user": Take, "both": Take}, "CL_USER_API_KEY=CANARY-claude\n", `"user"`, []string{"Bash(git:*)"}},
 		"claude-desktop": {map[string]Action{"cd": Take}, "CD_API_KEY=CANARY-desktop\n", "CANARY", nil},
-		"cursor":         {map[string]Action{"cu": Take, "old": Skip}, "CU_API_KEY=CANARY-cursor\n", "sse", nil},
+		"cursor":         {map[string]Action{"cu": Take, "old": Skip, "str": Take}, "CU_API_KEY=CANARY-cursor\n", "wss", nil},
 		"vscode":         {map[string]Action{"vs": Take}, "", "input:", []string{"vs/t"}},
 		"codex":          {map[string]Action{"co": Take, "off": Skip}, "CO_AUTHORIZATION=Bearer CANARY-codex\n", "off", nil},
 		"gemini":         {map[string]Action{"ge": Take}, "GE_USER=u:CANARY-gemini\n", "trust", []string{"ge/*"}},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vak-actors/vak-actors/capability"
 	"github.com/vak-actors/vak-actors/internal/config"
 )
 
@@ -46,6 +47,9 @@ func write(name string, s config.Server) string {
 	table("env", s.Env)
 	text("cwd", s.Cwd)
 	text("url", s.URL)
+	if s.Transport == capability.TransportSSE {
+		text("transport", string(s.Transport))
+	}
 	table("headers", s.Headers)
 	duration("start_timeout", s.StartTimeout, def.StartTimeout)
 	duration("call_timeout", s.CallTimeout, def.CallTimeout)
