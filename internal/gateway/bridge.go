@@ -43,9 +43,10 @@ func Bridge(ctx context.Context, in io.Reader, out io.Writer, o BridgeOptions) e
 	}
 	b := &bridge{
 		o: o, key: SessionKey(o.ClaudeSession), out: newLineWriter(out),
-		linked: make(chan struct{}), calls: map[string]bool{}, closers: map[string]context.CancelFunc{},
+		linked: make(chan struct{}), calls: map[string]bool{}, closers: map[string]closer{},
 	}
 	p := newPipe(in, b.out, o.Drain)
+	p.left = b.endSubscriptions
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var listener sync.WaitGroup
@@ -69,8 +70,8 @@ type bridge struct {
 	mu         sync.Mutex // guards what follows
 	initialize []byte     // the client's, as it came
 	link       link
-	calls      map[string]bool               // requests under way, by id; true: the client cancelled it
-	closers    map[string]context.CancelFunc // of those of the era without sessions
+	calls      map[string]bool   // requests under way, by id; true: the client cancelled it
+	closers    map[string]closer // of those of the era without sessions
 }
 
 // link is one MCP session with the daemon.

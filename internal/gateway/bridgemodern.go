@@ -14,7 +14,7 @@ func (b *bridge) stateless(ctx context.Context, p *pipe, m message, raw []byte) 
 	ctx, cancel := context.WithCancel(ctx)
 	b.mu.Lock()
 	b.calls[string(m.ID)] = false
-	b.closers[string(m.ID)] = cancel
+	b.closers[string(m.ID)] = closer{cancel, m.Method == string(mcp.MethodSubscriptionsListen)}
 	b.mu.Unlock()
 	p.do(func() {
 		frame := b.carryStateless(ctx, m, raw)
@@ -61,11 +61,29 @@ func (b *bridge) closes(m message) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	end := b.closers[string(p.ID)]
-	if end == nil {
+	c, under := b.closers[string(p.ID)]
+	if !under {
 		return false
 	}
 	b.calls[string(p.ID)] = true
-	end()
+	c.end()
 	return true
+}
+
+// closer ends a request of the era without sessions.
+type closer struct {
+	end       context.CancelFunc
+	subscribe bool // it ends with its client only
+}
+
+// endSubscriptions ends what would wait for the client for ever.
+func (b *bridge) endSubscriptions() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, c := range b.closers {
+		if c.subscribe {
+			b.calls[id] = true
+			c.end()
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vak-actors/vak-actors/internal/protocol"
 	"github.com/vak-actors/vak-actors/internal/vakerr"
@@ -191,9 +192,9 @@ func TestStatelessOnPipes(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
 			d := startDaemon(t, path, w)
 			t.Cleanup(d.stop)
-			return bridgeTo(t, path, BridgeOptions{})
+			return bridgeTo(t, path, BridgeOptions{Drain: time.Hour}) // nobody waits for an open subscription
 		},
-		"runtime inside": func(t *testing.T, w *world) *program { return serveWorld(t, w, StdioOptions{}) },
+		"runtime inside": func(t *testing.T, w *world) *program { return serveWorld(t, w, StdioOptions{Drain: time.Hour}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := newWorld(), newGate()
@@ -228,6 +229,8 @@ func TestStatelessOnPipes(t *testing.T) {
 			if got := p.hear(); !strings.Contains(got, `"id":5,"error":{"code":-32601`) {
 				t.Errorf("after a cancelled call: %s", got)
 			}
+			p.say(ask(7, "subscriptions/listen", "2026-07-28", `,"notifications":{"toolsListChanged":true}`))
+			p.hear()
 			if _, err := p.leave(); err != nil {
 				t.Error(err)
 			}

@@ -60,6 +60,7 @@ func ServeStdio(ctx context.Context, in io.Reader, out io.Writer, o StdioOptions
 	}
 	s.listen(+1)
 	p := newPipe(in, w, o.Drain)
+	p.left = s.endSubscriptions
 	err = p.run(ctx, func(raw []byte) { serveFrame(s, p, raw) }) //nolint:contextcheck // close ends calls, after the drain
 	s.close(vakerr.New(vakerr.Canceled, "the client left"))
 	err = errors.Join(err, p.finish())
@@ -99,6 +100,7 @@ type pipe struct {
 	in    io.Reader
 	out   *lineWriter
 	drain time.Duration
+	left  func()        // ends what only waits for the client to leave, when the input ends; nil: there is nothing of the kind
 	slots chan struct{} // bounds work; a token is put in while working
 
 	mu     sync.Mutex // guards what follows
@@ -138,6 +140,9 @@ func (p *pipe) run(ctx context.Context, take func(raw []byte)) error {
 	var err error
 	select {
 	case err = <-read:
+		if p.left != nil {
+			p.left()
+		}
 		p.await(ctx)
 		return err
 	case <-ctx.Done():

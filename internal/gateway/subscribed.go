@@ -134,6 +134,15 @@ func (s *session) prepareSubscription(m message, by asker) ([]byte, func() []byt
 	}
 }
 
+// endSubscriptions ends every subscriptions/listen on pipes.
+func (s *session) endSubscriptions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cancel := range s.subscribed {
+		cancel(errCancelled)
+	}
+}
+
 // maxListening bounds the subscriptions of one client on pipes.
 const maxListening = 32
 
