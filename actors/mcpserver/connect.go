@@ -60,6 +60,9 @@ func (c *connection) Send(ctx context.Context, r protocol.ServerRequest) (json.R
 	options := mcpio.CallOptions{Owner: r.Session, Extra: r.Extra}
 	if r.Client != nil {
 		options.Client = asked{r.Client}
+		if r.Client.TakesQuestions() { // of the era without sessions, where many clients share one session of the runtime
+			options.Owner += "\x00" + r.ClientName
+		}
 	}
 	var result json.RawMessage
 	var err error
@@ -131,7 +134,9 @@ func (k Connector) connect(ctx context.Context, name string, s *capability.Serve
 	if err != nil {
 		return nil, seen{}, x.hide(err)
 	}
-	wanted.renew(ctx, conn)
+	renewing, cancel := context.WithTimeout(ctx, renewTime)
+	wanted.renew(renewing, conn)
+	cancel()
 	info := conn.Info()
 	return &connection{conn, notes(catalog), mcpio.NewRedactor(x.secrets...), info.PID, info.Started, wanted}, observed(catalog, features), nil
 }

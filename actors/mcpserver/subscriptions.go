@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vak-actors/vak-actors/internal/mcpio"
 	"github.com/vak-actors/vak-actors/internal/protocol"
@@ -14,6 +15,9 @@ import (
 // maxSubscriptions bounds the resources of one server that clients are subscribed to, and the clients of one resource.
 const maxSubscriptions = 1024
 
+// renewTime bounds how long a server that was started again is told what it had been told before.
+const renewTime = 5 * time.Second
+
 // The requests that subscribe a client, and the notification it then gets.
 const (
 	subscribeMethod   = "resources/subscribe"
@@ -22,7 +26,7 @@ const (
 )
 
 // subscriptions says which clients want to hear of which resources of a server. It outlives the connection: a server that
-// is started again is told anew. A client that has left is forgotten when it would be told the next time.
+// is started again is told anew. Clients that have left are forgotten when there is no room.
 type subscriptions struct {
 	clients *protocol.Clients
 
@@ -55,6 +59,9 @@ func (s *subscriptions) admit(r protocol.ServerRequest) (send bool, err error) {
 	uri := uriOf(r.Params)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.byURI) >= maxSubscriptions || len(s.byURI[uri]) >= maxSubscriptions {
+		s.sweepLocked()
+	}
 	others := slices.ContainsFunc(s.byURI[uri], func(n string) bool { return n != r.ClientName && s.clients.Find(n) != nil })
 	switch {
 	case r.Client == nil:
@@ -67,6 +74,16 @@ func (s *subscriptions) admit(r protocol.ServerRequest) (send bool, err error) {
 			WithRemedy("end subscriptions that are not needed")
 	}
 	return true, nil
+}
+
+// sweepLocked forgets clients that have left.
+func (s *subscriptions) sweepLocked() {
+	for uri, names := range s.byURI {
+		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return s.clients.Find(n) == nil })
+		if s.byURI[uri] = names; len(names) == 0 {
+			delete(s.byURI, uri)
+		}
+	}
 }
 
 // updated passes a notification of the server on. It does not block.
@@ -97,6 +114,9 @@ func (s *subscriptions) renew(ctx context.Context, conn *mcpio.Conn) {
 	}
 	s.mu.Unlock()
 	for _, uri := range wanted {
+		if ctx.Err() != nil {
+			return
+		}
 		params, err := json.Marshal(map[string]string{"uri": uri})
 		if err != nil {
 			continue

@@ -13,6 +13,12 @@ import (
 func (b *bridge) stateless(ctx context.Context, p *pipe, m message, raw []byte) {
 	ctx, cancel := context.WithCancel(ctx)
 	b.mu.Lock()
+	if _, under := b.calls[string(m.ID)]; under {
+		b.mu.Unlock()
+		cancel()
+		b.out.write(invalidRequest("a request with this id is in flight").frame(m.ID))
+		return
+	}
 	b.calls[string(m.ID)] = false
 	b.closers[string(m.ID)] = closer{cancel, m.Method == string(mcp.MethodSubscriptionsListen)}
 	b.mu.Unlock()

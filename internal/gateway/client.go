@@ -108,7 +108,9 @@ func (c *caller) Ask(ctx context.Context, method string, params json.RawMessage)
 		return nil, vakerr.New(vakerr.TooMany, "%d questions wait for this client already", maxQuestions)
 	}
 	defer c.s.questions.forget(id)
-	c.to.write(requestFrame(id, method, params))
+	if !c.to.offer(requestFrame(id, method, params)) {
+		return nil, vakerr.New(vakerr.QueueFull, "the client does not read what it is sent")
+	}
 	select {
 	case m := <-answer:
 		return answerOf(m)

@@ -291,8 +291,8 @@ func attachTest(t *testing.T, w *world, at endpoint) (s *session, told chan stri
 // outletFunc is an outlet that is always read.
 type outletFunc func(frame []byte)
 
-func (f outletFunc) write(frame []byte) { f(frame) }
-func (f outletFunc) offer(frame []byte) { f(frame) }
+func (f outletFunc) write(frame []byte)      { f(frame) }
+func (f outletFunc) offer(frame []byte) bool { f(frame); return true }
 
 // ask has a session answer one message.
 func ask(t *testing.T, s *session, raw string) string {

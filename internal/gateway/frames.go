@@ -97,10 +97,12 @@ func (w *lineWriter) write(frame []byte) {
 }
 
 // offer takes a frame over if there is room. It does not block: what a client does not read in time it misses.
-func (w *lineWriter) offer(frame []byte) {
+func (w *lineWriter) offer(frame []byte) bool {
 	select {
 	case w.frames <- frame:
+		return true
 	default:
+		return false
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	heldKey = "question"
 
 	maxHeld = 64 // calls of one session
+
+	heldTime = 5 * time.Minute // a client may take for its answer
 )
 
 // held is a call of the modern era, over all the requests its client makes for it.
@@ -48,7 +50,7 @@ type question struct {
 func (c *held) write(frame []byte) { c.offer(frame) }
 
 // offer implements outlet: a frame goes to the request that is open.
-func (c *held) offer(frame []byte) { c.now.Load().offer(frame) }
+func (c *held) offer(frame []byte) bool { return c.now.Load().offer(frame) }
 
 // ask has the client asked by the next answer.
 func (c *held) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -183,6 +185,11 @@ func (p *response) ask(m message, call *held, q question, json bool) {
 		p.finish(m, failure(err).frame(m.ID), json)
 		return
 	}
+	time.AfterFunc(heldTime, func() {
+		if _, left := p.c.waiting.take(state, m.Method); left {
+			p.c.abandon(call.by.key)
+		}
+	})
 	params := q.params
 	if !isObject(params) {
 		params = []byte(`{}`)

@@ -26,10 +26,12 @@ type response struct {
 func (p *response) write(frame []byte) { p.offer(frame) }
 
 // offer implements outlet: the frame stands before the answer.
-func (p *response) offer(frame []byte) {
-	if st := p.stream(); st != nil {
+func (p *response) offer(frame []byte) bool {
+	st := p.stream()
+	if st != nil {
 		st.send(frame)
 	}
+	return st != nil
 }
 
 // stream begins the stream of events. It returns nil when the request was answered.

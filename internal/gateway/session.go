@@ -34,8 +34,8 @@ func newFront(door protocol.Door, version string, log *slog.Logger) *front {
 type outlet interface {
 	// write takes a frame over. It may block while the client does not read.
 	write(frame []byte)
-	// offer takes a frame over or drops it. It does not block.
-	offer(frame []byte)
+	// offer takes a frame over, or drops it and returns false. It does not block.
+	offer(frame []byte) (taken bool)
 }
 
 // session is one MCP connection, whatever carries it. It is safe for concurrent use.

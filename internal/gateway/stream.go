@@ -57,7 +57,10 @@ func (st *stream) waitsLocked(frame []byte) bool {
 
 // write and offer implement outlet.
 func (st *stream) write(frame []byte) { st.send(frame) }
-func (st *stream) offer(frame []byte) { st.send(frame) }
+func (st *stream) offer(frame []byte) bool {
+	st.send(frame)
+	return true
+}
 
 // end says that nothing follows.
 func (st *stream) end() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -44,8 +45,8 @@ type tagged struct {
 	id json.RawMessage
 }
 
-func (t tagged) write(frame []byte) { t.outlet.write(t.tag(frame)) }
-func (t tagged) offer(frame []byte) { t.outlet.offer(t.tag(frame)) }
+func (t tagged) write(frame []byte)      { t.outlet.write(t.tag(frame)) }
+func (t tagged) offer(frame []byte) bool { return t.outlet.offer(t.tag(frame)) }
 
 func (t tagged) tag(frame []byte) []byte {
 	var n struct {
@@ -64,6 +65,12 @@ func (t tagged) tag(frame []byte) []byte {
 
 // subscribed holds the stream of a subscriptions/listen open until its client closes it or the connection ends.
 func (h *Handler) subscribed(p *response, m message, at request) {
+	if p.c.listening.Add(1) > maxHTTPListening {
+		p.c.listening.Add(-1)
+		p.finish(m, failure(vakerr.New(vakerr.TooMany, "too many subscriptions are open").WithRemedy("end some")).frame(m.ID), true)
+		return
+	}
+	defer p.c.listening.Add(-1)
 	ctx, cancel := context.WithCancelCause(p.r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(p.c.life, func() { cancel(context.Cause(p.c.life)) })()
@@ -146,6 +153,9 @@ func (s *session) endSubscriptions() {
 // maxListening bounds the subscriptions of one client on pipes.
 const maxListening = 32
 
+// maxHTTPListening bounds those of all clients of one principal at one endpoint.
+const maxHTTPListening = 1024
+
 // know reads a list, so that what changes from now on is news.
 func (s *session) know(kind string) error {
 	s.mu.Lock()
@@ -171,18 +181,31 @@ func (s *session) subscribeAll(uris []string) []string {
 }
 
 func (s *session) unsubscribeAll(uris []string) {
+	until := time.Now().Add(leaveTime)
 	for _, uri := range uris {
+		if time.Now().After(until) {
+			return // the server's pool forgets who has left
+		}
 		s.track(mcp.MethodResourcesUnsubscribe, uri)
 	}
 }
+
+// leaveTime bounds how long servers are told that a subscription is over, and one of them how long it may take.
+const leaveTime = 2 * time.Second
 
 func (s *session) track(method mcp.MCPMethod, uri string) (done bool) {
 	command := &sessionv1.Dispatch{
 		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.Server, Method: string(method),
 		ArgumentsJson: encode(map[string]string{"uri": uri}), Client: s.standing(),
 	}
-	err := s.within(s.life, func() error {
-		answer, err := protocol.Call[*sessionv1.DispatchResult](s.life, s.door, command)
+	ctx, cancel := s.asking()
+	defer cancel()
+	if method == mcp.MethodResourcesUnsubscribe {
+		ctx, cancel = context.WithTimeout(ctx, leaveTime)
+		defer cancel()
+	}
+	err := s.within(ctx, func() error {
+		answer, err := protocol.Call[*sessionv1.DispatchResult](ctx, s.door, command)
 		done = err == nil && answer.GetRefusal() == nil
 		return err
 	})

@@ -15,8 +15,9 @@ type connection struct {
 	principal string // who may use it
 	streams   *streams
 
-	requests atomic.Uint64 // of the modern era so far
-	waiting  waiting
+	requests  atomic.Uint64 // of the modern era so far
+	listening atomic.Int64  // subscriptions/listen that are open
+	waiting   waiting
 
 	inUse int       // requests that hold it; guarded by table.mu, as is
 	last  time.Time // end of the last of them

@@ -89,7 +89,7 @@ func (c *Conn) attempt(ctx context.Context, clock *callTimer, method string, par
 	}
 	if opt.Owner != "" {
 		c.calls.enter(&activeCall{id, opt.Owner, opt.Client, ctx, clock})
-		defer c.calls.leave(id)
+		defer func() { c.calls.leave(id, ctx.Err() != nil) }()
 	}
 	return c.roundTrip(ctx, id, method, params, opt.Client)
 }

@@ -42,9 +42,21 @@ type activeCall struct {
 // calls are those in flight on a connection. Its lock is read-held while a client is told something, so that nothing is
 // told once its call has returned.
 type calls struct {
-	mu   sync.RWMutex
-	byID map[int64]*activeCall
+	mu     sync.RWMutex
+	byID   map[int64]*activeCall
+	ghosts []ghost // calls that were given up and that the server may still work on
 }
+
+// ghost is the owner of a call that was given up. What the server then says could be about it.
+type ghost struct {
+	owner string
+	until time.Time
+}
+
+const (
+	ghostTime = 10 * time.Minute
+	maxGhosts = 1024 // beyond it nothing is attributed until the oldest are gone
+)
 
 func (s *calls) enter(c *activeCall) {
 	s.mu.Lock()
@@ -52,10 +64,17 @@ func (s *calls) enter(c *activeCall) {
 	s.byID[c.id] = c
 }
 
-func (s *calls) leave(id int64) {
+// leave takes a call out; one that was given up stays as a ghost.
+func (s *calls) leave(id int64, gaveUp bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c := s.byID[id]
 	delete(s.byID, id)
+	now := time.Now()
+	s.ghosts = slices.DeleteFunc(s.ghosts, func(g ghost) bool { return now.After(g.until) })
+	if gaveUp && c != nil && len(s.ghosts) < maxGhosts {
+		s.ghosts = append(s.ghosts, ghost{c.owner, now.Add(ghostTime)})
+	}
 }
 
 // attributeLocked finds the call that something the server says of its own accord belongs to: the one on whose stream it
@@ -72,6 +91,13 @@ func (s *calls) attributeLocked(id int64) *activeCall {
 		case c.owner != newest.owner:
 			return nil
 		}
+	}
+	if newest == nil || len(s.ghosts) >= maxGhosts {
+		return nil
+	}
+	now := time.Now()
+	if slices.ContainsFunc(s.ghosts, func(g ghost) bool { return g.owner != newest.owner && now.Before(g.until) }) {
+		return nil
 	}
 	return newest
 }
@@ -93,7 +119,7 @@ func (s *calls) tell(id int64, method string, params []byte) {
 
 // progressed hands progress to the call whose token it names. Progress of a call that is over, or of none of ours, is
 // dropped.
-func (s *calls) progressed(params []byte) {
+func (s *calls) progressed(params []byte, redact *Redactor) {
 	var p struct {
 		Token json.RawMessage `json:"progressToken"`
 	}
@@ -107,44 +133,59 @@ func (s *calls) progressed(params []byte) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if c := s.byID[id]; c != nil && c.client != nil && c.client.WantsProgress() {
-		c.client.Tell("notifications/progress", bytes.Clone(params))
+		c.client.Tell("notifications/progress", redact.JSON(bytes.Clone(params)))
 	}
 }
 
 // callTimer is the time a call has left. It stands still while the server waits for the client's answer.
 type callTimer struct {
-	allowed time.Duration
-	timer   *time.Timer
+	timer *time.Timer
 
-	mu    sync.Mutex // guards asked
-	asked int        // questions that wait for the client
+	mu    sync.Mutex // guards what follows
+	left  time.Duration
+	since time.Time // the timer runs since
+	asked int       // questions that wait for the client
+	all   int       // questions so far
 }
+
+// maxAsked bounds the questions of a server in one call.
+const maxAsked = 100
 
 // withTimer is a context that ends with errTooLate when a server has not answered in time.
 func withTimer(ctx context.Context, allowed time.Duration) (context.Context, *callTimer, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	p := &callTimer{allowed: allowed}
+	p := &callTimer{left: allowed, since: time.Now()}
 	p.timer = time.AfterFunc(allowed, func() { cancel(errTooLate) })
 	return ctx, p, func() { p.timer.Stop(); cancel(nil) }
 }
 
 var errTooLate = vakerr.New(vakerr.DeadlineExceeded, "the server did not answer in time")
 
-func (p *callTimer) pause() {
+// pause stops the time for a question, and reports whether the call may ask one more.
+func (p *callTimer) pause() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.all++; p.all > maxAsked {
+		return false
+	}
 	if p.asked++; p.asked == 1 {
 		p.timer.Stop()
+		p.left -= time.Since(p.since)
 	}
+	return true
 }
 
 func (p *callTimer) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked--; p.asked == 0 {
-		p.timer.Reset(p.allowed)
+		p.since = time.Now()
+		p.timer.Reset(max(p.left, 0))
 	}
 }
+
+// levelTime is how long a call waits for a server to take a level.
+const levelTime = 2 * time.Second
 
 // levels of log messages, least first.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
@@ -168,5 +209,7 @@ func (c *Conn) raiseLevel(ctx context.Context, client Client) {
 			break
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, levelTime)
+	defer cancel()
 	_, _ = c.roundTrip(ctx, c.nextID.Add(1), "logging/setLevel", json.RawMessage(`{"level":"`+levels[wanted]+`"}`), nil) // a server without is none the worse
 }

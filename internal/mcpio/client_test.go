@@ -122,6 +122,20 @@ func TestServerAsksOnASharedConnection(t *testing.T) {
 	}
 }
 
+// What a server says after a call was given up could be about that call: it is nobody's then.
+func TestGivenUpCallsKeepOthersOut(t *testing.T) {
+	c := dial(t, server(t), Handlers{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.CallTool(ctx, "sleep", json.RawMessage(`{"ms":60000}`), CallOptions{Owner: "b", Client: &askedClient{}})
+	wantCode(t, err, vakerr.DeadlineExceeded)
+	client := &askedClient{answer: json.RawMessage(`{"roots":[]}`)}
+	raw, err := c.CallTool(t.Context(), "ask", json.RawMessage(askRoots), CallOptions{Owner: "a", Client: client})
+	if err != nil || !strings.Contains(text(t, raw), "cannot be attributed") || len(client.asked) > 0 {
+		t.Errorf("%s, %v; asked %q", raw, err, client.asked)
+	}
+}
+
 // The end of a call ends what its server asked within it.
 func TestQuestionsEndWithTheirCall(t *testing.T) {
 	c := dial(t, server(t), Handlers{})
@@ -145,11 +159,15 @@ func TestTheClientsTimeDoesNotCount(t *testing.T) {
 		timer.pause()
 		time.Sleep(time.Hour)
 		timer.resume()
-		time.Sleep(59 * time.Second)
+		time.Sleep(30 * time.Second)
+		timer.pause()
+		time.Sleep(time.Hour)
+		timer.resume()
+		time.Sleep(29 * time.Second)
 		if ctx.Err() != nil {
 			t.Fatal("the call is over before its time")
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // what was left, not all of it again
 		synctest.Wait()
 		if !errors.Is(context.Cause(ctx), errTooLate) {
 			t.Fatalf("a call beyond its time: %v", context.Cause(ctx))

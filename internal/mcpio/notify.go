@@ -18,12 +18,12 @@ func (c *Conn) notified(callID int64, method, params []byte) {
 			c.on.ListChanged()
 		}
 	case "notifications/progress":
-		c.calls.progressed(params)
+		c.calls.progressed(params, c.redact)
 	case "notifications/message":
 		c.calls.tell(callID, name, c.redact.JSON(params))
 	default:
 		if c.on.Notification != nil {
-			c.on.Notification(name, bytes.Clone(params))
+			c.on.Notification(name, c.redact.JSON(bytes.Clone(params)))
 		}
 	}
 }

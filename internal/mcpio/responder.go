@@ -82,10 +82,15 @@ func (r *responder) question(callID int64, id []byte, method string, params json
 		r.reply(errorAnswer(id, codeInvalidRequest, err.Reason, nil))
 		return
 	}
+	if !call.clock.pause() {
+		r.leave(id, cancel)
+		r.work.Done()
+		r.reply(errorAnswer(id, codeInvalidRequest, "this call has asked too often", nil))
+		return
+	}
 	go func() {
 		defer r.work.Done()
 		defer r.leave(id, cancel)
-		call.clock.pause()
 		defer call.clock.resume()
 		result, err := call.client.Ask(ctx, method, r.c.redact.JSON(params))
 		if cause := context.Cause(ctx); errors.Is(cause, errWithdrawn) {

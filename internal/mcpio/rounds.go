@@ -39,7 +39,9 @@ func (c *Conn) input(ctx context.Context, clock *callTimer, result, extra json.R
 		return nil, vakerr.New(vakerr.ServerProtocol, "server %q asks for input in a wrong form", c.spec.Name).
 			WithRemedy("report it to the author of the server").WithCause(err)
 	}
-	clock.pause()
+	if !clock.pause() {
+		return nil, vakerr.New(vakerr.ServerRejected, "server %q asks for input too often", c.spec.Name).WithRemedy("report it to the author of the server")
+	}
 	defer clock.resume()
 	responses := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(asks.Requests)) {

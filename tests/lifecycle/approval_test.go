@@ -213,6 +213,9 @@ func TestWhatSettlesAnApproval(t *testing.T) {
 				got.err = vakerr.New(vakerr.SessionClosed, "its activation has ended")
 			}
 			refused(t, got.err, tc.want)
+			eventually(t, "nothing waits any more", func() bool { // whoever asked is told before the question is withdrawn
+				return len(ask[*approvalv1.ListApprovalsResult](w, &approvalv1.ListApprovals{}).GetApprovals()) == 0
+			})
 			if _, err := w.says(q.GetId(), approvalv1.Decision_DECISION_ALLOW, 0); vakerr.CodeOf(err) != vakerr.ApprovalExpired {
 				t.Errorf("the answer is told %v", err)
 			}

@@ -44,7 +44,7 @@ func (w *world) attach(env ...string) *agent {
 	if err := c.Start(); err != nil {
 		w.Fatal(err)
 	}
-	a := &agent{client.NewClient(transport.NewIO(out, in, io.NopCloser(strings.NewReader("")))), w, make(chan string, 100)}
+	a := &agent{client.NewClient(transport.NewIO(out, in, io.NopCloser(strings.NewReader(""))), client.WithProtocolVersion("2025-11-25")), w, make(chan string, 100)}
 	w.Cleanup(func() {
 		_ = a.Close()
 		if err := c.Wait(); err != nil {
@@ -99,13 +99,19 @@ func (a *agent) use(tool string, arguments map[string]any) (string, bool) {
 
 func (a *agent) hears() {
 	a.w.Helper()
-	select {
-	case got := <-a.told:
-		if got != "notifications/tools/list_changed" {
-			a.w.Fatalf("told %s", got)
+	for limit := time.After(patience); ; {
+		select {
+		case got := <-a.told:
+			switch got {
+			case "notifications/tools/list_changed":
+				return
+			case "notifications/prompts/list_changed", "notifications/resources/list_changed": // of a daemon that came back
+			default:
+				a.w.Fatalf("told %s", got)
+			}
+		case <-limit:
+			a.w.Fatal("nothing was told")
 		}
-	case <-time.After(patience):
-		a.w.Fatal("nothing was told")
 	}
 }
 
