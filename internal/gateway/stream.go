@@ -57,6 +57,7 @@ func (st *stream) waitsLocked(frame []byte) bool {
 
 // write and offer implement outlet.
 func (st *stream) write(frame []byte) { st.send(frame) }
+
 func (st *stream) offer(frame []byte) bool {
 	st.send(frame)
 	return true

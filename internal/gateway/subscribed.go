@@ -98,8 +98,8 @@ func (f *front) subscription(ctx context.Context, at endpoint, runtimeID string,
 		}
 	}
 	established := in.Notifications
-	established.Updates = s.subscribeAll(in.Notifications.Updates)
-	defer s.unsubscribeAll(established.Updates)
+	established.Updates = s.subscribeAll(in.Notifications.Updates) //nolint:contextcheck // within the life of the connection
+	defer s.unsubscribeAll(established.Updates)                    //nolint:contextcheck // also when ctx has ended
 	to.write(notificationFrame(string(mcp.MethodNotificationSubscriptionsAcknowledged), encode(map[string]any{"notifications": established})))
 	s.listen(+1)
 	<-ctx.Done()
