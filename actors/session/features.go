@@ -51,11 +51,11 @@ func (s *session) inEffect(c *actorkit.Context, by command, answer func(ctx cont
 	})
 }
 
-// loadable are the skills that the session's model may load.
+// loadable are the skills that the session's model may load without anybody being asked.
 func loadable(a *dispatch.Admission) []*capability.Capability {
 	var all []*capability.Capability
 	for _, name := range a.SkillNames() {
-		if c, ok := a.Skill(name); ok {
+		if c, ok := a.Skill(name); ok && a.MayLoad(c.ID.Name) {
 			all = append(all, c)
 		}
 	}

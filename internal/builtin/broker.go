@@ -149,6 +149,9 @@ func (b *broker) request(ctx context.Context, c op.Call, args brokerCall) (op.Re
 	if err != nil {
 		return op.Result{}, err
 	}
+	if _, err := op.Passed(answer); err != nil {
+		return op.Result{}, err // it is no object
+	}
 	result := op.Text(string(answer))
 	if c.Raw {
 		result = op.Result{Content: answer}

@@ -2,6 +2,7 @@ package declare
 
 import (
 	"encoding/json"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,11 +23,19 @@ func SkillFile(text []byte) (frontmatter map[string]any, body []byte, err error)
 	if bad != nil {
 		return nil, nil, invalid(nil)
 	}
-	if err := yaml.Unmarshal(doc.front, &frontmatter); err != nil {
+	var node yaml.Node
+	if err := yaml.Unmarshal(doc.front, &node); err != nil || aliased(&node) {
+		return nil, nil, invalid(err) // an alias can stand for more than anybody has room for
+	}
+	if err := node.Decode(&frontmatter); err != nil {
 		return nil, nil, invalid(err)
 	}
 	if _, err := json.Marshal(frontmatter); err != nil {
 		return nil, nil, invalid(err)
 	}
 	return frontmatter, doc.body, nil
+}
+
+func aliased(node *yaml.Node) bool {
+	return node.Kind == yaml.AliasNode || slices.ContainsFunc(node.Content, aliased)
 }

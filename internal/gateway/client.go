@@ -135,6 +135,9 @@ func answerOf(m message) (json.RawMessage, error) {
 
 // Tell implements protocol.Client.
 func (c *caller) Tell(method string, params json.RawMessage) {
+	if !isObject(params) {
+		return
+	}
 	switch mcp.MCPMethod(method) {
 	case mcp.MethodNotificationProgress:
 		fields := map[string]json.RawMessage{}

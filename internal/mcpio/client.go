@@ -54,7 +54,7 @@ type ghost struct {
 }
 
 const (
-	ghostTime = 10 * time.Minute
+	ghostTime = time.Minute
 	maxGhosts = 1024 // beyond it nothing is attributed until the oldest are gone
 )
 

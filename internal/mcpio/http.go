@@ -167,6 +167,9 @@ func (l *httpLink) refused(status int, body []byte, challenge, session string) (
 	var resp transport.JSONRPCResponse
 	answered := json.Unmarshal(body, &resp) == nil && resp.Error != nil && resp.Error.Code != 0
 	says := bytes.Contains(bytes.ToLower(body), []byte("session"))
+	if answered && status != http.StatusNotFound && resp.Error.Code != codeNoSession && resp.Error.Code != codeInvalidRequest && resp.Error.Code != -32000 {
+		says = false // an error about something else that has a session in it
+	}
 	gone := status == http.StatusNotFound || says && (status == http.StatusBadRequest || status == http.StatusUnauthorized && challenge == "")
 	switch {
 	case session != "" && gone && status == http.StatusUnauthorized:

@@ -102,6 +102,9 @@ func (l *sseLink) begin(ctx context.Context, at *url.URL, resp *http.Response) e
 	events := newEventReader(resp.Body, l.c.spec.Limits.Frame)
 	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() })
 	first, err := events.next()
+	for err == nil && first.name == "" && len(first.data) == 0 { // a comment
+		first, err = events.next()
+	}
 	if !stop() || err != nil {
 		return fail(l.noEndpoint(err))
 	}

@@ -29,7 +29,7 @@ func Portable(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage(anyObject)
 	}
 	for _, deep := range inlinings {
-		if out := flattened(root, deep); out != nil && len(out) <= growth*len(raw)+spare {
+		if out := flattened(root, deep, growth*len(raw)+spare); out != nil && len(out) <= growth*len(raw)+spare {
 			return out
 		}
 	}
@@ -38,8 +38,8 @@ func Portable(raw json.RawMessage) json.RawMessage {
 
 // flattened is the portable form with references that are followed through so many others at most; nil where it would become
 // too large.
-func flattened(root map[string]any, deep int) json.RawMessage {
-	in := &inliner{root: root, deep: deep, left: maxInlined}
+func flattened(root map[string]any, deep, room int) json.RawMessage {
+	in := &inliner{root: root, deep: deep, left: room}
 	flat, ok := in.schema(root, 0).(map[string]any)
 	if !ok || in.left < 0 {
 		return nil
@@ -66,8 +66,6 @@ const (
 	growth, spare = 2, 8 << 10 // a portable schema has at most so many times the bytes of the original, and some
 
 	anyObject = `{"properties":{},"type":"object"}`
-
-	maxInlined = 100_000 // values of a schema after references were put in place
 )
 
 // combinators hold alternatives or parts of a schema.
@@ -89,7 +87,7 @@ func isPortable(raw json.RawMessage, top map[string]json.RawMessage) bool {
 type inliner struct {
 	root map[string]any
 	deep int      // references within references that are followed
-	left int      // values that may still be written
+	left int      // bytes that may still be written, about
 	path []string // references that are being put in place
 }
 
@@ -115,12 +113,16 @@ func (n *inliner) schema(v any, depth int) any {
 			case depth == 0 && (key == "definitions" || key == "$defs"):
 			case key == "$schema", key == "$dynamicRef", key == "$recursiveRef":
 			case isValue(key):
+				text, _ := json.Marshal(s[key]) // it came out of JSON
+				n.left -= len(text)
 				out[key] = s[key]
 			default:
 				out[key] = n.schema(s[key], depth+1)
 			}
 		}
 		return out
+	case string:
+		n.left -= len(s)
 	}
 	return v
 }
@@ -202,6 +204,8 @@ func merged(top map[string]any) {
 			for name, schema := range own {
 				if _, has := properties[name]; !has {
 					properties[name] = schema
+				} else if s, is := properties[name].(map[string]any); is && len(s) == 0 {
+					continue // anything already
 				} else if key != "allOf" && !same(properties[name], schema) {
 					properties[name] = either(properties[name], schema)
 				}
@@ -232,10 +236,16 @@ func merged(top map[string]any) {
 	}
 }
 
+// maxBranches bounds the alternatives of one property; more of them are anything.
+const maxBranches = 64
+
 // either is a schema that takes what one of two takes.
 func either(a, b any) any {
 	if one, is := a.(map[string]any); is && len(one) == 1 {
 		if branches, is := one["anyOf"].([]any); is {
+			if len(branches) >= maxBranches {
+				return map[string]any{}
+			}
 			if slices.ContainsFunc(branches, func(x any) bool { return same(x, b) }) {
 				return a
 			}

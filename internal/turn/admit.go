@@ -239,6 +239,12 @@ func (a *Admitted) SkillNames() []string {
 	return all
 }
 
+// MayLoad reports whether a skill may be loaded without anybody being asked.
+func (a *Admitted) MayLoad(name string) bool {
+	r := policy.Request{Tool: policy.SkillTool, Kind: policy.SubjectName, Subject: name, ReadOnly: true}
+	return a.input.Engine.Decide(r).Effect == policy.Allow
+}
+
 // Broken is what is wrong with the file that would declare a skill or command; false where none would, or the caller may
 // not know of it.
 func (a *Admitted) Broken(id capability.ID) (capability.Problem, bool) {

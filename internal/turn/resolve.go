@@ -223,6 +223,11 @@ func (r resolver) request(t Target, method string, params json.RawMessage) (Targ
 		return t, r.noServerTool(t.Server, method)
 	}
 	t.ServerTool, t.ServerArguments, t.Observed = method, object, requestTool(method)
+	for _, key := range []string{"_meta", "inputResponses", "requestState"} { // of a connection, and none of a model's business
+		if bytes.Contains(object, []byte(`"`+key+`"`)) {
+			return t, vakerr.New(vakerr.InvalidArguments, "the params of %s may not hold %s", method, key).WithRemedy("leave it out")
+		}
+	}
 	return t, nil
 }
 
