@@ -40,7 +40,7 @@ func readMeta(params json.RawMessage) (meta modernMeta, ok bool) {
 	var p struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	if !bytes.Contains(params, []byte(mcp.MetaKeyProtocolVersion)) || json.Unmarshal(params, &p) != nil {
+	if !bytes.Contains(params, []byte("protocolVersion")) || json.Unmarshal(params, &p) != nil { // a slash in a key may be escaped
 		return modernMeta{}, false
 	}
 	_ = json.Unmarshal(p.Meta[mcp.MetaKeyProtocolVersion], &meta.Version)
@@ -143,10 +143,13 @@ func (h *Handler) modern(w http.ResponseWriter, r *http.Request, at request, m m
 		refuseMessage(w, m.ID, bad)
 		return
 	}
-	p := &response{h: h, w: w, r: r, c: c, modern: true}
+	events := accepts(r.Header, contentEvents)
+	p := &response{h: h, w: w, r: r, c: c, modern: true, noEvents: !events}
 	by := asker{modern: true, key: c.requestKey(), peer: peer{meta.Capabilities, meta.Level}, to: p}
 	json := accepts(r.Header, contentJSON)
 	switch {
+	case m.Method == string(mcp.MethodSubscriptionsListen) && !events:
+		refuse(w, http.StatusNotAcceptable, vakerr.New(vakerr.InvalidRequest, "the client does not accept %s", contentEvents))
 	case m.Method == string(mcp.MethodSubscriptionsListen):
 		h.subscribed(p, m, at) //nolint:contextcheck // it takes that of the request
 	case mayAsk(m.Method):

@@ -27,7 +27,10 @@ func (s *session) paramHeaders(m message, header http.Header) *rpcError {
 	if tool == nil {
 		return nil
 	}
-	if err := mcp.ValidateParamHeaders(header.Get, tool, m.Params); err != nil {
+	stated := func(name string) (value string, is bool) { // an empty argument is repeated by an empty header
+		return header.Get(name), len(header.Values(name)) > 0
+	}
+	if err := mcp.ValidateParamHeadersLookup(stated, tool, m.Params); err != nil {
 		return mismatch("the headers do not repeat the arguments: %.200s", err.Error())
 	}
 	return nil

@@ -14,7 +14,8 @@ type response struct {
 	r *http.Request
 	c *connection
 
-	modern bool // the stream cannot be resumed
+	modern   bool // the stream cannot be resumed
+	noEvents bool // the client takes JSON only: it misses what is said before the answer
 
 	mu     sync.Mutex // guards what follows
 	st     *stream    // nil: nothing was written yet
@@ -34,11 +35,11 @@ func (p *response) offer(frame []byte) bool {
 	return st != nil
 }
 
-// stream begins the stream of events. It returns nil when the request was answered.
+// stream begins the stream of events. It returns nil when the request was answered, and to a client that takes none.
 func (p *response) stream() *stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended {
+	if p.ended || p.noEvents {
 		return nil
 	}
 	if p.st == nil {

@@ -98,8 +98,8 @@ func (f *front) subscription(ctx context.Context, at endpoint, runtimeID string,
 		}
 	}
 	established := in.Notifications
-	established.Updates = s.subscribeAll(in.Notifications.Updates) //nolint:contextcheck // within the life of the connection
-	defer s.unsubscribeAll(established.Updates)                    //nolint:contextcheck // also when ctx has ended
+	established.Updates = s.subscribeAll(ctx, in.Notifications.Updates)
+	defer s.unsubscribeAll(established.Updates) //nolint:contextcheck // also when ctx has ended
 	to.write(notificationFrame(string(mcp.MethodNotificationSubscriptionsAcknowledged), encode(map[string]any{"notifications": established})))
 	s.listen(+1)
 	<-ctx.Done()
@@ -169,11 +169,11 @@ func (s *session) know(kind string) error {
 	return nil
 }
 
-// subscribeAll subscribes the connection to resources and returns those whose servers agreed.
-func (s *session) subscribeAll(uris []string) []string {
+// subscribeAll subscribes the connection to resources, until ctx ends, and returns those whose servers agreed.
+func (s *session) subscribeAll(ctx context.Context, uris []string) []string {
 	var established []string
 	for _, uri := range uris {
-		if s.track(mcp.MethodResourcesSubscribe, uri) {
+		if s.track(ctx, askTimeout, mcp.MethodResourcesSubscribe, uri) {
 			established = append(established, uri)
 		}
 	}
@@ -186,24 +186,20 @@ func (s *session) unsubscribeAll(uris []string) {
 		if time.Now().After(until) {
 			return // the server's pool forgets who has left
 		}
-		s.track(mcp.MethodResourcesUnsubscribe, uri)
+		s.track(s.life, leaveTime, mcp.MethodResourcesUnsubscribe, uri)
 	}
 }
 
 // leaveTime bounds how long servers are told that a subscription is over, and one of them how long it may take.
 const leaveTime = 2 * time.Second
 
-func (s *session) track(method mcp.MCPMethod, uri string) (done bool) {
+func (s *session) track(ctx context.Context, limit time.Duration, method mcp.MCPMethod, uri string) (done bool) {
 	command := &sessionv1.Dispatch{
 		Tenant: s.Tenant, SessionId: s.runtime.id, Name: s.Server, Method: string(method),
 		ArgumentsJson: encode(map[string]string{"uri": uri}), Client: s.standing(),
 	}
-	ctx, cancel := s.asking()
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if method == mcp.MethodResourcesUnsubscribe {
-		ctx, cancel = context.WithTimeout(ctx, leaveTime)
-		defer cancel()
-	}
 	err := s.within(ctx, func() error {
 		answer, err := protocol.Call[*sessionv1.DispatchResult](ctx, s.door, command)
 		done = err == nil && answer.GetRefusal() == nil
