@@ -99,7 +99,7 @@ func (f *front) subscription(ctx context.Context, at endpoint, runtimeID string,
 	}
 	established := in.Notifications
 	established.Updates = s.subscribeAll(ctx, in.Notifications.Updates)
-	defer s.unsubscribeAll(established.Updates) //nolint:contextcheck // also when ctx has ended
+	defer s.unsubscribeAll(established.Updates)
 	to.write(notificationFrame(string(mcp.MethodNotificationSubscriptionsAcknowledged), encode(map[string]any{"notifications": established})))
 	s.listen(+1)
 	<-ctx.Done()
